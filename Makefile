@@ -1,0 +1,58 @@
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint format bench docs clean clean-kernels
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@echo "==> setting up $(VENV) (once; a minute or two)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "etana needs Python 3.11 or newer, this is %d.%d; set PYTHON=..." % v[:2])'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,docs]'
+	@touch $@
+
+install: $(STAMP)  ## create .venv and install etana with everything it can use
+
+demo: $(STAMP)  ## fit on data bundled with scikit-learn and show the result
+	@echo "==> running the demonstration"
+	@$(BIN)/etana demo
+
+test: $(STAMP)  ## run the test suite
+	@echo "==> running the tests"
+	@$(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP)  ## run the checks that take minutes
+	@echo "==> running the slow checks"
+	@$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP)  ## ruff, mypy and the import contract
+	@echo "==> lint, format, types, imports"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(STAMP)  ## rewrite the code in the house style
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: $(STAMP)  ## measure speed against scikit-learn and the paper, in one run
+	@echo "==> measuring (several minutes)"
+	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/feature_selectors.py
+
+docs: $(STAMP)  ## build the documentation into docs/_build/html; any warning is an error
+	@echo "==> drawing pictures and building the documentation"
+	@$(BIN)/python docs/draw.py docs/_pictures
+	@$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean-kernels:  ## forget compiled loops
+	@find src -name '*.nb[ic]' -delete
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
