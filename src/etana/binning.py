@@ -1,0 +1,361 @@
+"""Columns to small integer codes.
+
+A numeric column is cut at *edges*: bin v holds the values with exactly v edges at or below them, so every number,
+infinities and values outside the training range included, has a bin. How edges are chosen:
+
+``"uniform"``
+    Equal widths between the smallest and the largest finite value, ``n_bins`` of them (fewer only where floats lie
+    too close to tell so many apart). A constant column has one bin.
+``"published"``
+    The same between floor(min) and ceil(max), as the program of the paper's authors does.
+``"quantile"``
+    Equal weight as far as whole values allow; equal values are never separated.
+``"supervised"``
+    Cuts that tell classes apart. Each range of values has one best cut, the one that leaves least entropy; it is
+    worth its gain less its description length (Fayyad and Irani's criterion). The range whose cut is worth most is
+    cut first, while a cut is worth anything and there are fewer than ``n_bins`` bins. Candidates are the cuts
+    between neighbouring values or, where there are more than 256 different values, 255 quantiles. A column that
+    says nothing about the class has one bin.
+
+``n_bins="auto"`` is at most 32 for supervised bins; for the others the cube root of the number of rows, but not
+fewer than the number of classes (the paper's choice) nor more than 32.
+
+A categorical column has one bin per level seen in training. A level that was not seen is no evidence (code -1).
+A missing value is no evidence under ``missing="skip"``; under ``"bin"`` it has a bin of its own in those columns
+that had missing values in training, and is no evidence in the others.
+
+Edges depend on training rows with positive weight only, weighted as if rows were repeated. Where a column has more
+than 20,000 values other than zero, quantiles are taken from 20,000 of them, evenly spread over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from etana.errors import InputError
+from etana.kernels import columns as kernel
+from etana.table import Table, read_table
+from etana.threads import over_chunks
+
+__all__ = ["Binner"]
+
+_METHODS = {
+    "uniform": kernel.UNIFORM,
+    "published": kernel.PUBLISHED,
+    "quantile": kernel.QUANTILE,
+    "supervised": kernel.SUPERVISED,
+}
+_MOST_AUTO_BINS = 32
+_SAMPLE = 20_000
+_BLOCK = 2**22  # numbers held at once while columns are read
+_CACHE = 2**16  # numbers that stay near the processor
+_LINE = 8  # columns of a table stored by row that one cache line covers
+_LOG_TABLE = 2**20
+
+
+class Binner:
+    """Learns bins from a table and turns tables into codes.
+
+    Parameters
+    ----------
+    method : {"supervised", "quantile", "uniform", "published"}
+        How edges are chosen; see :mod:`etana.binning`.
+    n_bins : int or "auto"
+        Number of bins of a numeric column; the largest number for supervised bins.
+    missing : {"skip", "bin"}
+        Whether a missing value is no evidence or has a bin of its own.
+
+    Attributes
+    ----------
+    edges, edge_offsets : arrays
+        Edges of all columns one after the other; those of column k are ``edges[edge_offsets[k]:edge_offsets[k+1]]``.
+    cell_offsets : array (K + 1,)
+        Column k has codes 0 to ``cell_offsets[k + 1] - cell_offsets[k] - 1``.
+    levels : dict
+        Labels of the categorical columns, by column index.
+    missing_codes : array (K,)
+        Code of a missing value by column; -1 where it is no evidence.
+
+    Examples
+    --------
+    >>> from etana import Binner
+    >>> binner = Binner("quantile", n_bins=2).fit([[1.0], [2.0], [3.0], [4.0]])
+    >>> binner.transform([[0.0], [2.6], [float("nan")]]).ravel().tolist()
+    [0, 1, -1]
+    """
+
+    def __init__(self, method: str = "supervised", n_bins: int | str = "auto", missing: str = "skip") -> None:
+        self.method = method
+        self.n_bins = n_bins
+        self.missing = missing
+
+    @classmethod
+    def from_edges(cls, edges: Sequence[Any], missing: str = "skip") -> Binner:
+        """Bins that are given: one increasing sequence of edges per column, all columns numeric."""
+        self = cls("given", missing=missing)
+        _check_missing(missing)
+        flat = [np.asarray(e, dtype=np.float64).ravel() for e in edges]
+        for k, e in enumerate(flat):
+            if not np.isfinite(e).all() or (np.diff(e) <= 0).any():
+                raise InputError(f"edges of column {k} are {e}; they must be finite and increasing")
+        n_edges = np.array([e.size for e in flat], dtype=np.int64)
+        joined = np.concatenate([np.empty(0), *flat])
+        self._set(n_edges, joined, n_edges + 1, np.full(len(flat), missing == "bin"), {}, None)
+        return self
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Binner:
+        """Choose bins for the columns of X; supervised bins need y."""
+        if y is None and self.method == "supervised":
+            raise InputError("supervised bins need y; pass it, or use method='quantile' or 'uniform'")
+        table = read_table(X)
+        codes = np.zeros(table.n_rows, dtype=np.int64)
+        if y is not None:
+            codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        weights = np.ones(table.n_rows)
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        for given, what in ((codes, "y"), (weights, "sample_weight")):
+            if given.shape != (table.n_rows,):
+                raise InputError(f"{what} has shape {given.shape}, but X has {table.n_rows} rows; give one per row")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise InputError("sample_weight has a negative or infinite entry, or NaN; weights are finite and >= 0")
+        self.fit_count(table, codes, weights, int(codes.max(initial=0)) + 1)
+        return self
+
+    def fit_count(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
+        """Choose bins and return their counts, shape (cells, classes), from one reading of the data."""
+        _check_missing(self.missing)
+        method, bins = self._check_method(n_classes, float(weights.sum()))
+        logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
+        source = _Source(table, classes, weights, n_classes, table.categorical)
+        spans = source.spans(_BLOCK // (bins * n_classes))
+        found: dict[int, _Columns] = {}
+
+        def run(first: int, last: int) -> None:
+            for a, b in spans[first:last]:
+                n_edges, lost = np.empty(b - a, dtype=np.int64), np.empty((b - a, n_classes))
+                edges, counts = np.empty((b - a) * bins), np.empty(((b - a) * bins, n_classes))
+                kernel.fit_columns(*source.arguments(a, b), method, bins, _SAMPLE, logs, n_edges, edges, counts, lost)
+                made = int(n_edges.sum())
+                found[a] = _Columns(n_edges, edges[:made].copy(), n_edges + 1, counts[: made + b - a].copy(), lost)
+
+        over_chunks(run, len(spans), 1)
+        for k in table.categorical:
+            found[k] = self._fit_labels(source, k)
+        return self._assemble([found[a] for a in sorted(found)], table, n_classes)
+
+    def _fit_labels(self, source: _Source, k: int) -> _Columns:
+        """One bin per level; sentinel edges put labels that are not among the levels past the last bin."""
+        levels = source.table.levels(k, source.rows)
+        counts, lost = source.count_labels(k, levels)
+        extra = int(self.missing == "bin" and lost.any())
+        edges = np.arange(len(counts) + extra) + 0.5
+        return _Columns(np.array([edges.size]), edges, np.array([len(counts)]), counts, lost[None, :], {k: levels})
+
+    def _assemble(self, parts: list[_Columns], table: Table, n_classes: int) -> np.ndarray:
+        empty = np.empty(0, dtype=np.int64)
+        n_bins = np.concatenate([empty, *(p.n_bins for p in parts)])
+        lost = np.concatenate([np.empty((0, n_classes)), *(p.lost for p in parts)])
+        has_missing = np.logical_and(lost.any(axis=1), self.missing == "bin")
+        levels: dict[int, np.ndarray] = {}
+        for p in parts:
+            levels.update(p.levels or {})
+        self._set(
+            np.concatenate([empty, *(p.n_edges for p in parts)]),
+            np.concatenate([np.empty(0), *(p.edges for p in parts)]),
+            n_bins, has_missing, levels, table.names,
+        )  # fmt: skip
+        cells = np.zeros((self.cell_offsets[-1], n_classes))
+        own = np.ones(len(cells), dtype=bool)
+        own[self.cell_offsets[1:][has_missing] - 1] = False
+        cells[own] = np.concatenate([np.empty((0, n_classes)), *(p.counts for p in parts)])
+        cells[~own] = lost[has_missing]
+        return cells
+
+    def _set(
+        self,
+        n_edges: np.ndarray,
+        edges: np.ndarray,
+        n_bins: np.ndarray,
+        has_missing: np.ndarray,
+        levels: dict[int, np.ndarray],
+        names: list[str] | None,
+    ) -> None:
+        self.edges = edges
+        self.edge_offsets = np.concatenate(([0], np.cumsum(n_edges, dtype=np.int64)))
+        self.cell_offsets = np.concatenate(([0], np.cumsum(n_bins + has_missing, dtype=np.int64)))
+        self.missing_codes = np.where(has_missing, n_bins, -1).astype(np.int64)
+        self.levels = levels
+        self.names = names
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.missing_codes.size
+
+    def count(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
+        """Counts of a table in the bins that were chosen, shape (cells, classes)."""
+        self._check_width(table)
+        cells = np.zeros((self.cell_offsets[-1], n_classes))
+        has_missing = self.missing_codes >= 0
+        source = _Source(table, classes, weights, n_classes, sorted(self.levels))
+        spans = source.spans(_CACHE)
+
+        def run(first: int, last: int) -> None:
+            for a, b in spans[first:last]:
+                kernel.count_columns(
+                    *source.arguments(a, b), self.edges, self.edge_offsets, self.cell_offsets, has_missing, cells
+                )
+
+        over_chunks(run, len(spans), 1)
+        for k, levels in self.levels.items():
+            counts, lost = source.count_labels(k, levels)
+            first = self.cell_offsets[k]
+            cells[first : first + len(counts)] = counts
+            if has_missing[k]:
+                cells[first + len(counts)] = lost
+        return cells
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Codes of a table, shape (n, K); -1 where a value is no evidence."""
+        table = read_table(X).by_column()
+        self._check_width(table)
+        codes = np.empty((table.n_rows, self.n_features), dtype=np.int32)
+        n_cells = np.diff(self.cell_offsets)
+
+        def run(first: int, last: int) -> None:
+            for a in range(first, last, width):
+                columns = slice(a, min(a + width, last))
+                block = table.block(columns, self.levels)
+                kernel.encode_columns(
+                    block, a, self.edges, self.edge_offsets, self.missing_codes, n_cells, codes[:, columns]
+                )
+
+        width = max(_BLOCK // max(table.n_rows, 1), 1)
+        over_chunks(run, self.n_features, width)
+        return codes
+
+    def _check_width(self, table: Table) -> None:
+        if table.n_features != self.n_features:
+            raise InputError(
+                f"the table has {table.n_features} columns, but bins were made for {self.n_features}; "
+                "pass the columns of the training table"
+            )
+
+    def describe(self, column: int, code: int) -> str:
+        """The values that have this code, in words."""
+        if code == self.missing_codes[column] or code < 0:
+            return "missing" if code >= 0 else "no evidence"
+        if column in self.levels:
+            return repr(self.levels[column][code]) if len(self.levels[column]) else "any"
+        edges = self.edges[self.edge_offsets[column] : self.edge_offsets[column + 1]]
+        if not edges.size:
+            return "any value"
+        if code == 0:
+            return f"below {edges[0]:.6g}"
+        if code == edges.size:
+            return f"at least {edges[-1]:.6g}"
+        return f"{edges[code - 1]:.6g} to {edges[code]:.6g}"
+
+    def _check_method(self, n_classes: int, weight: float) -> tuple[int, int]:
+        if not isinstance(self.method, str) or self.method not in _METHODS:
+            raise InputError(f"binning is {self.method!r}; it must be one of {', '.join(map(repr, _METHODS))}")
+        if isinstance(self.n_bins, str) and self.n_bins == "auto":
+            if self.method == "supervised":
+                return _METHODS[self.method], _MOST_AUTO_BINS
+            bins = min(max(n_classes, 2, round(weight ** (1 / 3))), max(_MOST_AUTO_BINS, n_classes))
+            return _METHODS[self.method], bins
+        if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, int | np.integer) or self.n_bins < 1:
+            raise InputError(f"n_bins is {self.n_bins!r}; it must be 'auto' or a whole number of at least 1")
+        return _METHODS[self.method], int(self.n_bins)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Bins and counts of neighbouring columns."""
+
+    n_edges: np.ndarray
+    edges: np.ndarray
+    n_bins: np.ndarray
+    counts: np.ndarray
+    lost: np.ndarray
+    levels: dict[int, np.ndarray] | None = None
+
+
+class _Source:
+    """Hands columns of a table to the kernels, dense or sparse, for the rows that carry weight."""
+
+    def __init__(
+        self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int, categorical: Sequence[int]
+    ) -> None:
+        self.table = table
+        self.categorical = categorical
+        self.rows = np.flatnonzero(weights > 0)
+        self.classes = np.array(classes[self.rows], dtype=np.int64)
+        self.weights = np.array(weights[self.rows], dtype=np.float64)
+        self.totals = np.bincount(self.classes, self.weights, minlength=n_classes).astype(np.float64)
+        self._members = np.bincount(self.classes, minlength=n_classes).astype(np.int64)
+        self._csc: tuple[np.ndarray, ...] | None = None
+        if table.sparse is not None:
+            m = table.by_column().sparse
+            types = (np.float64, np.int32, np.int64)
+            arrays = zip((m.data, m.indices, m.indptr), types, strict=True)
+            # One type of array for all input, so that kernels are compiled once.
+            self._csc = tuple(np.require(a, dtype, ["C", "W"]) for a, dtype in arrays)
+            self._all_classes = np.array(classes, dtype=np.int64)
+            self._all_weights = np.array(weights, dtype=np.float64)
+
+    def spans(self, widest: int) -> list[tuple[int, int]]:
+        """Numeric columns in runs that are read at once."""
+        n = max(self.rows.size, 1)
+        if self._csc is None:
+            # Wide enough to use whole cache lines of a table that is stored by row, unless it is very long.
+            widest = min(widest, max(_CACHE // n, min(_LINE, _BLOCK // n)))
+        widest = max(widest, 1)
+        stops = [-1, *self.categorical, self.table.n_features]
+        runs = [(a + 1, b) for a, b in pairwise(stops)]
+        return [(a, min(a + widest, end)) for start, end in runs for a in range(start, end, widest)]
+
+    def arguments(self, first: int, last: int) -> tuple[Any, ...]:
+        """Leading arguments of the kernels for columns first..last-1."""
+        if self._csc is not None:
+            rows = self._all_classes, self._all_weights
+            return True, _NO_BLOCK, *self._csc, first, last, *rows, self.totals, self._members
+        block = self.table.block(slice(first, last))
+        if self.rows.size < self.table.n_rows:
+            block = block[self.rows]
+        turned = np.array(block.T, dtype=np.float64, order="C")
+        rows = self.classes, self.weights
+        return False, turned, *_NO_CSC, first, last, *rows, self.totals, self._members
+
+    def count_labels(self, k: int, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights by level and class of a categorical column, and those of missing values by class."""
+        codes = self.table.block([k], {k: levels})[self.rows, 0]
+        n_classes, n_levels = self.totals.size, max(len(levels), 1)
+        known, absent = np.isfinite(codes), np.isnan(codes)
+        cells = codes[known].astype(np.int64) * n_classes + self.classes[known]
+        counts = np.bincount(cells, self.weights[known], minlength=n_levels * n_classes)
+        lost = np.bincount(self.classes[absent], self.weights[absent], minlength=n_classes)
+        return counts.astype(np.float64).reshape(n_levels, n_classes), lost.astype(np.float64)
+
+
+_NO_BLOCK = np.empty((0, 0))
+_NO_CSC = np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+
+
+def _check_missing(missing: str) -> None:
+    if missing not in ("skip", "bin"):
+        raise InputError(f"missing is {missing!r}; it must be 'skip' or 'bin'")
+
+
+def _log_table(weights: np.ndarray) -> np.ndarray:
+    """x log2 x of whole numbers, if weights are whole."""
+    whole = bool((weights == np.floor(weights)).all())
+    table = np.arange(int(min(weights.sum(), _LOG_TABLE)) + 1 if whole else 1, dtype=np.float64)
+    table[1:] *= np.log2(table[1:])
+    return table

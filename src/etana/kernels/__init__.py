@@ -1,0 +1,1 @@
+"""Numba loops over flat arrays; callers allocate the outputs."""

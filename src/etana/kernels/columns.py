@@ -1,0 +1,323 @@
+"""Columns to bins, and bins to counts.
+
+A column reaches the loops as its values that are neither zero nor missing, with the class and weight of each, and
+the weight by class of its zeros. So a dense column and a sparse one give the same bins, and zeros cost little. Bin v
+of a column holds the values with exactly v edges at or below them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from etana.kernels.scores import supervised_cuts
+from etana.kernels.walk import bin_of
+
+UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
+
+FINE = 256  # candidate bins of one column, at most
+BATCH = 256  # values that are looked up side by side
+SHORT = 32  # up to here an insertion sort is the faster one
+LARGEST = np.finfo(np.float64).max
+
+
+@njit(nogil=True, cache=True)
+def gather_dense(column, classes, weights, values, labels, mass, zeros, missing):
+    """Values of a dense column that are neither zero nor missing; returns how many there are."""
+    zeros[:] = 0.0
+    missing[:] = 0.0
+    m = 0
+    for r in range(column.size):
+        x = column[r]
+        if x != 0.0 and x == x:
+            values[m], labels[m], mass[m] = x, classes[r], weights[r]
+            m += 1
+        elif x == 0.0:
+            zeros[classes[r]] += weights[r]
+        else:
+            missing[classes[r]] += weights[r]
+    return m
+
+
+@njit(nogil=True, cache=True)
+def gather_sparse(data, rows, first, last, classes, weights, totals, members, values, labels, mass, zeros, missing):
+    """The same for entries first..last-1 of a CSC matrix; ``members`` counts the rows of each class with weight."""
+    missing[:] = 0.0
+    zeros[:] = totals
+    absent = members.copy()
+    m = 0
+    for e in range(first, last):
+        i, w, x = classes[rows[e]], weights[rows[e]], data[e]
+        if w > 0.0 and x != 0.0:
+            zeros[i] -= w
+            absent[i] -= 1
+            if x == x:
+                values[m], labels[m], mass[m] = x, i, w
+                m += 1
+            else:
+                missing[i] += w
+    for i in range(zeros.size):
+        # A difference of fractions need not come out as the nothing that it stands for.
+        zeros[i] = max(zeros[i], 0.0) if absent[i] > 0 else 0.0
+    return m
+
+
+@njit(nogil=True, cache=True)
+def gather(sparse, turned, c, data, rows, first, last, classes, weights, totals, members, scratch, zeros, missing):
+    """Column c, whichever way it is stored: values, labels, weights, and how many of them count."""
+    values, labels, mass = scratch
+    if sparse:
+        m = gather_sparse(
+            data, rows, first, last, classes, weights, totals, members, values, labels, mass, zeros, missing
+        )
+        return values, labels, mass, m
+    column = turned[c]
+    whole = True
+    for r in range(column.size):
+        whole &= (column[r] != 0.0) & (column[r] == column[r])
+    if whole:
+        zeros[:] = 0.0
+        missing[:] = 0.0
+        return column, classes, weights, column.size
+    m = gather_dense(column, classes, weights, values, labels, mass, zeros, missing)
+    return values, labels, mass, m
+
+
+@njit(nogil=True, cache=True)
+def sort_keys(keys, places, m, other_keys, other_places, tally):
+    """Sort keys[:m] with their places by radix, least byte first; returns the two arrays that hold the result."""
+    if m <= SHORT:
+        for r in range(1, m):
+            key, place, s = keys[r], places[r], r
+            while s > 0 and keys[s - 1] > key:
+                keys[s], places[s] = keys[s - 1], places[s - 1]
+                s -= 1
+            keys[s], places[s] = key, place
+        return keys, places
+    tally[:] = 0
+    for r in range(m):
+        key = keys[r]
+        for byte in range(8):
+            tally[byte, (key >> (8 * byte)) & 255] += 1
+    for byte in range(8):
+        shift, counts = 8 * byte, tally[byte]
+        if counts[(keys[0] >> shift) & 255] == m:
+            continue
+        # Keys are signed: of the last byte the upper half comes first.
+        start, flip = 0, 128 if byte == 7 else 0
+        for digit in range(256):
+            held = counts[digit ^ flip]
+            counts[digit ^ flip] = start
+            start += held
+        for r in range(m):
+            digit = (keys[r] >> shift) & 255
+            other_keys[counts[digit]] = keys[r]
+            other_places[counts[digit]] = places[r]
+            counts[digit] += 1
+        keys, other_keys = other_keys, keys
+        places, other_places = other_places, places
+    return keys, places
+
+
+@njit(nogil=True, cache=True)
+def distinct_values(values, mass, m, sample, zero_weight, sorting, out_values, out_mass):
+    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger."""
+    keys, places, other_keys, other_places, tally = sorting
+    chosen = min(m, sample)
+    bits = values.view(np.int64)
+    for r in range(chosen):
+        place = r if m <= sample else r * m // sample
+        # Read as an integer a float is ordered by size, the negative ones the wrong way round.
+        b = bits[place]
+        keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
+    keys, places = sort_keys(keys, places, chosen, other_keys, other_places, tally)
+    count, share = 0, zero_weight if m <= sample else zero_weight * (sample / m)
+    pending = zero_weight > 0.0
+    for r in range(chosen):
+        if pending and keys[r] > 0:
+            out_values[count], out_mass[count] = 0.0, share
+            count += 1
+            pending = False
+        if r > 0 and keys[r] == keys[r - 1]:
+            out_mass[count - 1] += mass[places[r]]
+        else:
+            out_values[count], out_mass[count] = values[places[r]], mass[places[r]]
+            count += 1
+    if pending:
+        out_values[count], out_mass[count] = 0.0, share
+        count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def between(low, high):
+    """A cut that leaves ``low`` below it and ``high`` at or above it, finite and halfway if there is such a one."""
+    a, b = max(low, -LARGEST), min(high, LARGEST)
+    width = b - a
+    middle = a + 0.5 * width if width < np.inf else 0.5 * a + 0.5 * b
+    return middle if low < middle <= high else high
+
+
+@njit(nogil=True, cache=True)
+def quantile_edges(values, weights, count, bins, edges):
+    """Cuts between distinct values that split the weight as evenly as whole values allow."""
+    if count <= bins:
+        for r in range(count - 1):
+            edges[r] = between(values[r], values[r + 1])
+        return max(count - 1, 0)
+    total = 0.0
+    for r in range(count):
+        total += weights[r]
+    made, seen, target = 0, 0.0, total / bins
+    for r in range(count - 1):
+        if made == bins - 1:
+            break
+        seen += weights[r]
+        if seen >= target * (1.0 - 1e-12):
+            edges[made] = between(values[r], values[r + 1])
+            made += 1
+            # A value heavier than its bin leaves less weight for the bins that remain.
+            target = seen + (total - seen) / (bins - made)
+    return made
+
+
+@njit(nogil=True, cache=True)
+def uniform_edges(values, m, has_zero, bins, rounded, edges):
+    """Equal widths between the smallest and the largest finite value, or between their floor and ceiling."""
+    low, high = (0.0, 0.0) if has_zero else (np.inf, -np.inf)
+    for r in range(m):
+        if abs(values[r]) <= LARGEST:
+            low, high = min(low, values[r]), max(high, values[r])
+    if not low < high:
+        return 0
+    if rounded:
+        low, high = np.floor(low), np.ceil(high)
+    made, last, whole = 0, low, high - low < np.inf
+    for b in range(1, bins):
+        edge = low + (high - low) * b / bins if whole else low * (1.0 - b / bins) + high * (b / bins)
+        if edge > last:
+            edges[made] = last = edge
+            made += 1
+    return made
+
+
+@njit(nogil=True, cache=True)
+def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
+    """Add the weights of a column to histogram[bin, class]; ``edges`` has room for a power of two above n_edges."""
+    size = 1
+    while size <= n_edges:
+        size *= 2
+    edges[n_edges:size] = np.nan  # at or below nothing
+    found = np.empty(BATCH, np.int64)
+    for start in range(0, m, BATCH):
+        many = min(BATCH, m - start)
+        found[:many] = 0
+        half = size >> 1
+        # Binary searches side by side: each step is the same for all, and no branch has to be guessed.
+        while half > 0:
+            for r in range(many):
+                b = found[r]
+                found[r] = b + half if edges[b + half - 1] <= values[start + r] else b
+            half >>= 1
+        for r in range(many):
+            histogram[found[r], labels[start + r]] += mass[start + r]
+    zero_bin = bin_of(0.0, edges, 0, n_edges, -1)
+    for i in range(zeros.size):
+        histogram[zero_bin, i] += zeros[i]
+
+
+@njit(nogil=True, cache=True)
+def merge_bins(histogram, edges, n_edges, kept, n_kept):
+    """Keep some of the edges, in place; bins between them are added up."""
+    first = 0
+    for p in range(n_kept + 1):
+        last = n_edges + 1
+        if p < n_kept:
+            last = kept[p] + 1
+            edges[p] = edges[kept[p]]
+        for i in range(histogram.shape[1]):
+            histogram[p, i] = histogram[first, i]
+            for b in range(first + 1, last):
+                histogram[p, i] += histogram[b, i]
+        first = last
+
+
+@njit(nogil=True, cache=True)
+def fit_columns(
+    sparse, turned, data, rows, indptr, first, last, classes, weights, totals, members,
+    method, bins, sample, table, n_edges, edges, counts, missing,
+):  # fmt: skip
+    """Edges and counts of columns first..last-1, one after the other in ``edges`` and ``counts``.
+
+    Columns are the rows of ``turned``, or those of a CSC matrix.
+    """
+    n, n_classes = classes.size, totals.size
+    room = 2 * max(FINE, bins)
+    cuts, kept, zeros = np.empty(room), np.empty(bins, np.int64), np.empty(n_classes)
+    histogram = np.empty((max(FINE, bins), n_classes))
+    scratch = np.empty(n), np.empty(n, np.int64), np.empty(n)
+    part = min(n, sample)
+    values_seen, mass_seen = np.empty(part + 1), np.empty(part + 1)
+    sorting = (
+        np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64),
+        np.empty((8, 256), np.int64),
+    )  # fmt: skip
+    most = FINE * n_classes
+    entries = np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
+    sides = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    edge, cell = 0, 0
+    for c in range(last - first):
+        start, end = (indptr[first + c], indptr[first + c + 1]) if sparse else (0, 0)
+        values, labels, mass, m = gather(
+            sparse, turned, c, data, rows, start, end, classes, weights, totals, members, scratch, zeros, missing[c]
+        )
+        zero_weight = zeros.sum()
+        if method in (UNIFORM, PUBLISHED):
+            made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
+        else:
+            seen = distinct_values(values, mass, m, sample, zero_weight, sorting, values_seen, mass_seen)
+            made = quantile_edges(values_seen, mass_seen, seen, FINE if method == SUPERVISED else bins, cuts)
+        histogram[: made + 1] = 0.0
+        add_counts(values, labels, mass, m, zeros, cuts, made, histogram)
+        if method == SUPERVISED:
+            n_kept = supervised_cuts(histogram, made + 1, bins, table, entries, sides, kept)
+            merge_bins(histogram, cuts, made, kept, n_kept)
+            made = n_kept
+        n_edges[c] = made
+        edges[edge : edge + made] = cuts[:made]
+        counts[cell : cell + made + 1] = histogram[: made + 1]
+        edge, cell = edge + made, cell + made + 1
+
+
+@njit(nogil=True, cache=True)
+def count_columns(
+    sparse, turned, data, rows, indptr, first, last, classes, weights, totals, members,
+    edges, edge_offsets, cell_offsets, has_missing, cells,
+):  # fmt: skip
+    """Add the counts of columns first..last-1 to cells[cell, class], with edges that are given."""
+    n, n_classes = classes.size, totals.size
+    scratch = np.empty(n), np.empty(n, np.int64), np.empty(n)
+    missing, zeros = np.empty(n_classes), np.empty(n_classes)
+    cuts = np.empty(2 * (np.diff(edge_offsets[first : last + 1]).max() + 1))
+    for c in range(last - first):
+        column = first + c
+        start, end = (indptr[column], indptr[column + 1]) if sparse else (0, 0)
+        values, labels, mass, m = gather(
+            sparse, turned, c, data, rows, start, end, classes, weights, totals, members, scratch, zeros, missing
+        )
+        made = edge_offsets[column + 1] - edge_offsets[column]
+        cuts[:made] = edges[edge_offsets[column] : edge_offsets[column + 1]]
+        out = cells[cell_offsets[column] : cell_offsets[column + 1]]
+        add_counts(values, labels, mass, m, zeros, cuts, made, out)
+        if has_missing[column]:
+            out[out.shape[0] - 1] += missing
+
+
+@njit(nogil=True, cache=True)
+def encode_columns(block, first, edges, edge_offsets, missing, n_cells, codes):
+    """codes[:, c] = bin of block[:, c]; -1 where a value is no evidence."""
+    for c in range(block.shape[1]):
+        low, high = edge_offsets[first + c], edge_offsets[first + c + 1]
+        for r in range(block.shape[0]):
+            code = bin_of(np.float64(block[r, c]), edges, low, high, missing[first + c])
+            codes[r, c] = code if code < n_cells[first + c] else -1

@@ -1,0 +1,263 @@
+"""Reading a user's table: whatever it is, seen as columns of numbers.
+
+Accepted are NumPy arrays, SciPy sparse matrices, pandas and polars frames (and whatever else narwhals reads),
+and nested lists. Numeric columns stay as they are; booleans in arrays and lists are the numbers 0 and 1. Text is
+*categorical*, and in frames so are booleans, pandas categories and polars enums, whatever their categories are: such
+a column is read as the index of each value among the column's levels. NaN, None, NA and null are missing. Sparse
+matrices stay sparse; an entry that is not stored is the number 0.
+"""
+
+from __future__ import annotations
+
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from etana.errors import InputError, ValueTypeError
+
+__all__ = ["Table", "plain_value", "read_table"]
+
+
+class Table:
+    """A table as columns of numbers, with levels for the categorical ones.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    names : list of str, or None
+        Column names, if the input had any.
+    sparse : scipy.sparse matrix or array (CSR or CSC, indices sorted, no duplicates), or None
+    dense : 2-D numeric array, or None
+    """
+
+    def __init__(self, dense: Any = None, sparse: Any = None, columns: Any = None, names: Any = None) -> None:
+        self.dense: np.ndarray | None = dense
+        self.sparse: Any = sparse
+        self._columns: list[np.ndarray] | None = columns
+        self.names: list[str] | None = names
+        if columns is not None:
+            self.n_features = len(columns)
+            self.n_rows = len(columns[0]) if columns else 0
+        else:
+            self.n_rows, self.n_features = (sparse if dense is None else dense).shape
+
+    def is_categorical(self, column: int) -> bool:
+        """Whether the column holds labels and not numbers."""
+        return self._columns is not None and self._columns[column].dtype == object
+
+    @property
+    def categorical(self) -> list[int]:
+        """Indices of the categorical columns."""
+        return [k for k, c in enumerate(self._columns or ()) if c.dtype == object]
+
+    def by_column(self) -> Table:
+        """The same table, stored so that columns are quick to read."""
+        return self if self.sparse is None or self.sparse.format == "csc" else Table(sparse=self.sparse.tocsc())
+
+    def levels(self, column: int, rows: Any = slice(None)) -> np.ndarray:
+        """Sorted distinct labels of a categorical column in these rows, missing ones left out."""
+        assert self._columns is not None
+        values = {v for v in self._columns[column][rows] if v is not None}
+        levels = np.empty(len(values), dtype=object)
+        levels[:] = sorted(values, key=lambda v: (type(v).__name__, v))
+        return levels
+
+    def block(self, columns: Any, levels: dict[int, np.ndarray] | None = None) -> np.ndarray:
+        """These columns (a slice or indices) as floats, (rows, columns).
+
+        A label is read as its index among ``levels[column]``, as infinity if it is not among them, and as NaN if
+        it is missing.
+        """
+        chosen = np.arange(self.n_features)[columns]
+        known = {c: levels[k] for c, k in enumerate(chosen.tolist()) if k in levels} if levels else {}
+        if self._columns is None:
+            out = self._numbers(columns)
+            if known:
+                out = np.array(out, dtype=np.float64, order="F")
+        else:
+            out = np.empty((self.n_rows, len(chosen)), order="F")
+            for c, k in enumerate(chosen):
+                if c not in known:
+                    out[:, c] = _as_numbers(self._columns[k], k, self.names)
+        for c, labels in known.items():
+            index = {label: float(code) for code, label in enumerate(labels)}
+            values = out[:, c] if self._columns is None else self._columns[chosen[c]]
+            out[:, c] = [np.nan if (v := plain_value(x)) is None else index.get(v, np.inf) for x in values]
+        return out
+
+    def _numbers(self, columns: Any) -> np.ndarray:
+        """These columns of an array or a sparse matrix, float32 or float64."""
+        if self.sparse is not None:
+            return np.asarray(self.sparse[:, columns].toarray(), dtype=np.float64)
+        assert self.dense is not None
+        array = self.dense[:, columns]
+        return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def plain_value(value: Any) -> Any:
+    """A label as a plain Python value; None if it is missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    # pandas marks a missing value with objects of its own; no need to import it to know them.
+    return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
+def _as_numbers(values: np.ndarray, column: int, names: list[str] | None) -> np.ndarray:
+    """A column that was numeric in training; text that reads as a number is taken as one."""
+    if values.dtype != object:
+        return values
+    out = np.empty(len(values))
+    for r, value in enumerate(values):
+        try:
+            out[r] = np.nan if value is None else float(value)
+        except (TypeError, ValueError, OverflowError):
+            where = repr(names[column]) if names else f"number {column}"
+            raise InputError(
+                f"column {where} was numeric when the model was fitted and now holds {short(value)}; "
+                "give numbers, or NaN for a missing value"
+            ) from None
+    return out
+
+
+def read_table(data: Any) -> Table:
+    """Read any accepted input; no value of a numeric array is looked at."""
+    if isinstance(data, Table):
+        return data
+    if sp.issparse(data):
+        return _read_sparse(data)
+    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
+        return _read_array(np.where(np.ma.getmaskarray(data), np.nan, data.data))
+    if isinstance(data, np.ndarray) and data.dtype.names is None:
+        return _read_array(np.asarray(data))
+    if hasattr(data, "collect") and hasattr(data, "collect_schema") and not hasattr(data, "to_numpy"):
+        raise InputError(f"{type(data).__name__} is a lazy frame; call its collect() first")
+    if hasattr(data, "columns") or hasattr(data, "__dataframe__") or hasattr(data, "__narwhals_dataframe__"):
+        frame = _read_frame(data)
+        if frame is not None:
+            return frame
+    return _read_array(_as_array(data))
+
+
+def _as_array(data: Any) -> np.ndarray:
+    try:
+        array = np.asarray(data)
+    except ValueError:  # rows of unequal length
+        return np.asarray(data, dtype=object)
+    # A list with numbers and text becomes all text in NumPy; its numbers are to stay numbers.
+    return np.asarray(data, dtype=object) if array.dtype.kind in "US" else array
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise InputError(
+            f"Expected 2D array, got {len(shape)}D array instead (shape {shape}). Reshape your data: "
+            "array.reshape(1, -1) for one instance, array.reshape(-1, 1) for one feature"
+        )
+
+
+def _check_type(dtype: np.dtype, allowed: str) -> None:
+    if dtype.kind == "c":
+        raise InputError("Complex data not supported; pass real numbers")
+    if dtype.kind not in allowed:
+        raise InputError(f"data of type {dtype} cannot be read; pass numbers or text")
+
+
+def _read_sparse(data: Any) -> Table:
+    _check_shape(data.shape)
+    _check_type(data.dtype, "fiub")
+    matrix = data if data.format in ("csr", "csc") else data.tocsr()
+    if not matrix.has_canonical_format:  # unsorted, or with entries that are stored twice
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return Table(sparse=matrix)
+
+
+def _read_array(array: np.ndarray) -> Table:
+    _check_shape(array.shape)
+    if array.dtype.kind in "fiub":
+        return Table(dense=array)
+    _check_type(array.dtype, "OUST")
+    columns = [_column(array[:, c], f"column {c}") for c in range(array.shape[1])]
+    if columns and all(c.dtype != object for c in columns):
+        return Table(dense=np.stack(columns, axis=1))
+    return Table(columns=columns) if columns else Table(dense=np.empty(array.shape))
+
+
+def _column(values: Any, where: str) -> np.ndarray:
+    """Floats if every present value is a number, else an object array of labels with None for missing."""
+    labels = [plain_value(v) for v in values]
+    if any(isinstance(v, str | bytes) for v in labels):
+        return _labels(labels, where)
+    out = np.empty(len(labels))
+    for r, value in enumerate(labels):
+        if isinstance(value, complex):
+            raise InputError(f"{where} holds {value!r}. Complex data not supported; pass real numbers")
+        try:
+            out[r] = np.nan if value is None else float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise _wrong_value(value, where) from None
+    return out
+
+
+def _labels(labels: list[Any], where: str) -> np.ndarray:
+    """An object array of labels, each one text or a number."""
+    bad = next((v for v in labels if not isinstance(v, str | bytes | int | float | None)), None)
+    if bad is not None:
+        raise _wrong_value(bad, where)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def _wrong_value(value: Any, where: str) -> ValueTypeError:
+    return ValueTypeError(
+        f"{where} holds {short(value)} of type {type(value).__name__}; argument must be a string or a number, "
+        "or None for a missing value"
+    )
+
+
+def _read_frame(data: Any) -> Table | None:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(f"{error}; rename columns so that each name occurs once") from None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    schema = frame.schema
+    names = list(schema) if all(isinstance(c, str) for c in schema) else None
+    if schema and all(t.is_numeric() for t in schema.values()):
+        array = np.asarray(frame.to_numpy())
+        if array.dtype.kind in "fiu":
+            return Table(dense=array, names=names)
+    if not schema:
+        return Table(dense=np.empty(frame.shape), names=names)
+    # Not by name: where names are numbers, frame[name] is a row.
+    return Table(columns=[_read_series(s, s.dtype) for s in frame.iter_columns()], names=names)
+
+
+def _read_series(series: Any, dtype: Any) -> np.ndarray:
+    import narwhals as nw
+
+    where = f"column {series.name!r}"
+    if dtype.is_numeric():
+        return series.cast(nw.Float64).to_numpy().astype(np.float64)
+    if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
+        raise ValueTypeError(
+            f"{where} is of type {dtype}; argument must be a string or a number: turn dates into numbers "
+            "(days since a day that matters), and lists into columns of their own"
+        )
+    values = series.to_list()
+    labels = [plain_value(v) for v in values]
+    # pandas keeps booleans with missing ones among them as objects.
+    boolean = dtype == nw.Boolean or (
+        any(isinstance(v, bool) for v in labels) and all(isinstance(v, bool | None) for v in labels)
+    )
+    if boolean or dtype in (nw.Categorical, nw.Enum):
+        return _labels(labels, where)
+    return _column(values, where)
