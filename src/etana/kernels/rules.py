@@ -1,0 +1,245 @@
+"""The stop test of every kind of policy, on unnormalised log beliefs.
+
+A policy reaches the walk as a *rule*: a number for its kind and four flat arrays. One function tests them all,
+so that the batch engine, a single case and the simulation decide by the same instructions.
+
+========  ==========================================  ==============================  =======================
+kind      ``table``                                   ``index``                       stops at stage k when
+========  ==========================================  ==============================  =======================
+NEVER     unused                                      unused                          a corner is reached
+INTERVAL  (H, 2) log-odds of class 1                  unused                          outside (lo, hi)
+ALPHA     (total, N) vectors                          (H + 1, 1) first row by stage   g <= min alpha . pi
+FITTED    (H, L) coefficients                         (P, 2) pairs of classes         g <= fitted cost to go
+LINEAR    (H * N, N) thresholds                       unused                          theta_j . pi <= 0, any j
+GRID      (H, d) cost to go at grid points            (N + 1, resolution + 2) counts  g <= cost to go there
+========  ==========================================  ==============================  =======================
+
+Beyond its H stages every rule stops. ``costs`` are the prices by stage, ``regrets`` the matrix R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NEVER, INTERVAL, ALPHA, FITTED, LINEAR, GRID_NEAREST, GRID_INTERPOLATE = range(7)
+
+# Below this share a class takes no part in the pair and entropy terms of a fitted cost to go.
+NEGLIGIBLE = 1e-6
+
+
+@njit(nogil=True, cache=True)
+def normalise(logs, belief):
+    """belief = exp(logs) / sum(exp(logs))."""
+    top = logs.max()
+    total = 0.0
+    for i in range(logs.size):
+        belief[i] = np.exp(logs[i] - top)
+        total += belief[i]
+    for i in range(logs.size):
+        belief[i] /= total
+
+
+@njit(nogil=True, cache=True)
+def decide(belief, regrets):
+    """argmin_j R_j . belief, the lowest index on a tie (the paper's Theorem 1)."""
+    best, choice = np.inf, 0
+    for j in range(regrets.shape[1]):
+        cost = 0.0
+        for i in range(belief.size):
+            cost += regrets[i, j] * belief[i]
+        if cost < best:
+            best, choice = cost, j
+    return choice
+
+
+@njit(nogil=True, cache=True)
+def stop_cost(belief, regrets):
+    """g(belief) in regrets."""
+    best = np.inf
+    for j in range(regrets.shape[1]):
+        cost = 0.0
+        for i in range(belief.size):
+            cost += regrets[i, j] * belief[i]
+        if cost < best:
+            best = cost
+    return best
+
+
+@njit(nogil=True, cache=True)
+def at_corner(logs):
+    """Whether all belief is on one class."""
+    alive = 0
+    for i in range(logs.size):
+        if logs[i] > -np.inf:
+            alive += 1
+    return alive <= 1
+
+
+@njit(nogil=True, cache=True)
+def least_alpha(belief, table, first, last):
+    """min over rows first..last-1 of alpha . belief."""
+    best = np.inf
+    for a in range(first, last):
+        cost = 0.0
+        for i in range(belief.size):
+            cost += table[a, i] * belief[i]
+        if cost < best:
+            best = cost
+    return best
+
+
+@njit(nogil=True, cache=True)
+def fitted_cost(belief, stop, coefficients, pairs, active):
+    """Fitted cost to go: linear, g, entropy, and two terms for each pair of classes.
+
+    The layout of ``coefficients`` is: N of pi_i, 1 of g, N of -pi_i log pi_i, then for each pair one of
+    p q / (p + q) and one of p q. ``active`` is scratch of length N.
+    """
+    n = belief.size
+    cost = coefficients[n] * stop
+    for i in range(n):
+        p = belief[i]
+        active[i] = p > NEGLIGIBLE
+        if active[i]:
+            cost += (coefficients[i] - coefficients[n + 1 + i] * np.log(p)) * p
+    base = 2 * n + 1
+    for r in range(pairs.shape[0]):
+        i, j = pairs[r, 0], pairs[r, 1]
+        if active[i] and active[j]:
+            p, q = belief[i], belief[j]
+            cost += p * q * (coefficients[base + 2 * r] / (p + q) + coefficients[base + 2 * r + 1])
+    return cost
+
+
+@njit(nogil=True, cache=True)
+def grid_rank(parts, counts):
+    """Index of a composition of r into N parts, in lexicographic order of the parts.
+
+    ``counts[n, r]`` is the number of compositions of r into n parts.
+    """
+    n = parts.size
+    left = 0
+    for i in range(n):
+        left += parts[i]
+    rank = 0
+    for i in range(n - 1):
+        for smaller in range(parts[i]):
+            rank += counts[n - 1 - i, left - smaller]
+        left -= parts[i]
+    return rank
+
+
+@njit(nogil=True, cache=True)
+def round_to_grid(belief, resolution, parts):
+    """Nearest grid point that keeps the sum: round each part, then correct those that were rounded most.
+
+    Of two parts rounded equally, that of the earlier class is corrected: the rule of the authors' program.
+    """
+    n = belief.size
+    excess = -resolution
+    for i in range(n):
+        whole = int(np.floor(belief[i] * resolution))
+        half = (2 * whole + 1) / (2 * resolution)
+        if belief[i] == half:
+            # The program rounds decimals by the exact value of the double, which is not quite the half.
+            beyond = (16.0 * half - (2 * whole + 1)) + (2 * resolution - 16) * half
+            up = beyond > 0.0 or (beyond == 0.0 and whole % 2 == 1)
+        else:
+            up = belief[i] > half
+        parts[i] = whole + up
+        excess += parts[i]
+    step = -1 if excess > 0 else 1
+    for _ in range(abs(excess)):
+        most, pick = -np.inf, 0
+        for i in range(n):
+            rest = step * (belief[i] - parts[i] / resolution)
+            if rest > most:
+                most, pick = rest, i
+        parts[pick] += step
+
+
+@njit(nogil=True, cache=True)
+def grid_interpolate(belief, resolution, values, counts):
+    """Barycentric interpolation of grid values in the Freudenthal triangle that holds the belief."""
+    n = belief.size
+    base = np.empty(n + 1, dtype=np.int64)
+    rest = np.empty(n)
+    # Cumulated coordinates turn the simplex grid into a cubic one, in which the triangle is found by sorting.
+    tail = 0.0
+    for i in range(n - 1, -1, -1):
+        # Rounding must not push a sum past the resolution: its triangle would lie outside the grid.
+        tail = min(tail + belief[i] * resolution, float(resolution))
+        if i == 0:
+            tail = float(resolution)
+        base[i] = int(np.floor(tail + 1e-12))
+        rest[i] = max(tail - base[i], 0.0)
+    base[n] = 0
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n - 1):
+        place = i
+        while place > 0 and rest[1 + order[place - 1]] < rest[1 + i]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+    parts = np.empty(n, dtype=np.int64)
+    value = 0.0
+    previous = 1.0
+    for step in range(n):
+        share = previous - (rest[1 + order[step]] if step < n - 1 else 0.0)
+        if share > 0:
+            for i in range(n):
+                parts[i] = base[i] - base[i + 1]
+            value += share * values[grid_rank(parts, counts)]
+        if step < n - 1:
+            previous = rest[1 + order[step]]
+            base[1 + order[step]] += 1
+    return value
+
+
+@njit(nogil=True, cache=True)
+def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
+    """Whether the rule stops at this stage with these log beliefs.
+
+    ``belief`` and ``scratch`` (length N) are overwritten.
+    """
+    n = logs.size
+    if kind == INTERVAL:
+        if stage >= table.shape[0]:
+            return True
+        odds = logs[1] - logs[0]
+        return not (table[stage, 0] < odds < table[stage, 1])
+    if at_corner(logs):
+        return True
+    if kind == NEVER:
+        return stage >= costs.size
+    if kind == ALPHA:
+        if stage >= index.shape[0] - 1:
+            return True
+        if costs[stage] == 0.0:
+            return False
+        normalise(logs, belief)
+        return stop_cost(belief, regrets) <= least_alpha(belief, table, index[stage, 0], index[stage + 1, 0])
+    if kind == LINEAR:
+        if stage * n >= table.shape[0]:
+            return True
+        normalise(logs, belief)
+        return least_alpha(belief, table, stage * n, (stage + 1) * n) <= 0.0
+    if stage >= table.shape[0]:
+        return True
+    if kind == FITTED:
+        if costs[stage] == 0.0:
+            return False
+        normalise(logs, belief)
+        now = stop_cost(belief, regrets)
+        return now <= costs[stage] or now <= fitted_cost(belief, now, table[stage], index, scratch)
+    if costs[stage] == 0.0:
+        return False
+    normalise(logs, belief)
+    resolution = index.shape[1] - 2
+    if kind == GRID_INTERPOLATE:
+        return stop_cost(belief, regrets) <= grid_interpolate(belief, resolution, table[stage], index)
+    parts = np.empty(n, dtype=np.int64)
+    round_to_grid(belief, resolution, parts)
+    point = parts / resolution
+    return stop_cost(point, regrets) <= table[stage, grid_rank(parts, index)]

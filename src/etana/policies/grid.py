@@ -1,0 +1,206 @@
+"""ETANA on a quantised simplex, as the paper carries it out (its Theorem 2 and the paragraph after it).
+
+Each probability takes the values 0, 1/n, ..., 1, n being the resolution, so that a belief is one of
+d = C(n + N - 1, N - 1) grid points. With q a grid point, from the last stage to the first::
+
+    C_k(q) = c_{k+1} + sum_v m_v J_{k+1}(q_v)        m_v = Delta_{k+1}(v) . q, q_v = Delta_{k+1}(v) * q / m_v
+    J_K = g        J_k = min(g, C_k)                 stop at stage k when g <= C_k
+
+A child q_v falls between grid points, and so does the belief of an instance. ``lookup`` is how to read them:
+
+``"nearest"``
+    g and C_k at the grid point that the belief is rounded to, the parts of which still sum to one. With
+    n = 10 this is the authors' own program. It promises nothing about the optimum: a feature too weak to
+    move a belief to another point looks worthless, however many of its kind follow.
+``"interpolate"``
+    g at the belief itself, and C_k interpolated between the corners of the triangle of Freudenthal that
+    holds it. C_k is concave, interpolation of a concave function lies below it, and backing up keeps the
+    order; so by induction every value is a *lower bound* on the true C_k and J_k, at every stage and every
+    belief. It rises to the optimum as the resolution grows through multiples. The policy itself costs the
+    optimum or more.
+
+Stages. A table of up to 2^22 numbers is solved for all K stages. A larger problem is solved from a horizon
+H < K twice: with J_H = g, which is too dear, and with J_H = min(g, c_{H+1}), which is too cheap, for going
+on costs at least the next price. Both look-ups are monotone, so that the result of all K stages lies
+between the two; H doubles until they differ at the prior by at most ``tolerance`` times the largest
+regret. The difference is kept as ``truncation``, to be taken off where a lower bound is wanted. A feature
+that is free is always asked. Costs are regrets, as in :mod:`etana.problem`.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+
+from etana.errors import InputError, SolverError
+from etana.kernels import grid as kernels
+from etana.kernels.rules import GRID_INTERPOLATE, GRID_NEAREST
+from etana.policies.base import Policy, State
+from etana.problem import Problem
+
+__all__ = ["GridPolicy", "GridSolver"]
+
+_WHOLE = 2**22  # entries of a table that is solved for all stages: 32 MiB
+_LARGEST = 2**27  # entries of the largest table: 1 GiB
+_FIRST_HORIZON = 64
+
+
+class GridPolicy(Policy):
+    """A table of costs to go at grid points.
+
+    Attributes
+    ----------
+    truncation : float
+        Most that the stages beyond the horizon would lower the value at the prior; 0 where all are solved.
+    """
+
+    kinds = (GRID_NEAREST, GRID_INTERPOLATE)
+    truncation: float = 0.0
+
+    def state(self) -> State:
+        """The table, and what it leaves out."""
+        state = super().state()
+        return State(state.arrays, state.numbers | {"truncation": float(self.truncation)})
+
+    @classmethod
+    def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
+        n = problem.n_classes
+        counts = state.array("index", (n + 1, None), np.int64)
+        resolution = counts.shape[1] - 2
+        # More points than 2^60 fit no file; their number would take long to compute.
+        d = comb(resolution + n - 1, n - 1) if resolution > 0 and min(resolution, n - 1) <= 60 else -1
+        if state.array("table", (horizon, None)).shape[1] != d or not np.array_equal(counts, _counts(n, resolution)):
+            raise InputError("the table of the grid has not one column for each grid point")
+        self = super()._build(problem, horizon, state)
+        self.truncation = state.number("truncation")
+        return self
+
+    def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
+        nearest = self.rule.kind == GRID_NEAREST
+        out = np.empty(len(beliefs))
+        resolution = self.rule.index.shape[1] - 2
+        kernels.look_up(nearest, beliefs, resolution, self.rule.table[stage], self.rule.index, out)
+        return out
+
+
+class GridSolver:
+    """Dynamic programming on a quantised simplex: the paper's ETANA.
+
+    Parameters
+    ----------
+    resolution : int, default 10
+        Number of steps into which each probability is cut.
+    lookup : {"nearest", "interpolate"}, default "nearest"
+        How beliefs between grid points are read: as in the authors' program, or better.
+    tolerance : float, default 1e-6
+        Largest error at the prior, in units of the largest regret, that leaving out late stages may cause.
+
+    Examples
+    --------
+    >>> import etana
+    >>> problem = etana.Problem([0.5, 0.5], [[[0.9, 0.2], [0.1, 0.8]]], feature_costs=0.05)
+    >>> policy = etana.policies.GridSolver(resolution=10, lookup="interpolate").solve(problem)
+    >>> policy.stops(0, [0.5, 0.5]), round(policy.value(0, [0.5, 0.5]), 3)
+    (False, 0.2)
+    """
+
+    def __init__(self, resolution: int = 10, lookup: str = "nearest", tolerance: float = 1e-6) -> None:
+        self.resolution = resolution
+        self.lookup = lookup
+        self.tolerance = tolerance
+
+    def __repr__(self) -> str:
+        return f"GridSolver(resolution={self.resolution}, lookup={self.lookup!r})"
+
+    def solve(self, problem: Problem) -> GridPolicy:
+        """Solve by backward induction at every grid point."""
+        resolution = self._validate()
+        d, n_stages = comb(resolution + problem.n_classes - 1, resolution), problem.n_features
+        if d * max(min(n_stages, _FIRST_HORIZON), problem.n_classes) > _LARGEST:
+            raise _too_large(resolution, d, problem)
+        counts = _counts(problem.n_classes, resolution)
+        points = np.empty((d, problem.n_classes), dtype=np.int64)
+        kernels.compositions(resolution, points)
+        stop = np.empty(d)
+        kernels.stop_costs(points, resolution, problem.regrets, stop)
+        nearest = self.lookup == "nearest"
+        shared = (nearest, points, counts, stop, problem.regrets, problem.cells, problem.offsets)
+        if d * n_stages <= _WHOLE:
+            table, truncation = _induce(shared, problem, n_stages), 0.0
+        else:
+            table, truncation = self._shorten(shared, problem, resolution)
+        kind = GRID_NEAREST if nearest else GRID_INTERPOLATE
+        policy = GridPolicy(problem, kind, table, len(table), counts)
+        policy.truncation = truncation
+        return policy
+
+    def _shorten(self, shared: tuple[Any, ...], problem: Problem, resolution: int) -> tuple[np.ndarray, float]:
+        """The table of the first horizon that is long enough, and the bound on what it leaves out."""
+        d = len(shared[1])
+        horizon = min(_FIRST_HORIZON, problem.n_features)
+        while True:
+            table = _induce(shared, problem, horizon)
+            if horizon == problem.n_features:
+                return table, 0.0
+            two_rows = _induce(shared, problem, horizon, problem.feature_costs[horizon], rows=2)
+            bound = _value(shared, table[0], problem) - _value(shared, two_rows[0], problem)
+            if bound <= self.tolerance * problem.scale:
+                return table, max(bound, 0.0)
+            horizon = min(2 * horizon, problem.n_features)
+            if d * horizon > _LARGEST:
+                raise _too_large(resolution, d, problem)
+
+    def _validate(self) -> int:
+        try:
+            resolution = operator.index(self.resolution)
+        except TypeError:
+            resolution = 0
+        if resolution < 1 or isinstance(self.resolution, bool):
+            raise InputError(f"resolution is {self.resolution!r}; it must be an integer of at least 1")
+        if self.lookup not in ("nearest", "interpolate"):
+            raise InputError(f"lookup is {self.lookup!r}; it must be 'nearest' or 'interpolate'")
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance is {self.tolerance!r}; it must be a positive number")
+        return resolution
+
+
+def _counts(n_classes: int, resolution: int) -> np.ndarray:
+    """counts[n, r]: number of compositions of r into n parts, the sum of a row of counts[n - 1]."""
+    counts = np.zeros((n_classes + 1, resolution + 2), dtype=np.int64)
+    counts[0, 0] = 1
+    for n in range(1, n_classes + 1):
+        np.cumsum(counts[n - 1], out=counts[n])
+    return counts
+
+
+def _induce(
+    shared: tuple[Any, ...], problem: Problem, horizon: int, last: float = np.inf, rows: int | None = None
+) -> np.ndarray:
+    d = len(shared[1])
+    table = np.empty((horizon if rows is None else rows, d))
+    kernels.induce(*shared, problem.feature_costs, horizon, np.full(d, last), table)
+    return table
+
+
+def _value(shared: tuple[Any, ...], cost_to_go: np.ndarray, problem: Problem) -> float:
+    """J_0 at the prior, read as the walk reads it."""
+    nearest, _, counts, stop, regrets = shared[:5]
+    belief, out = problem.priors[None, :], np.empty(1)
+    resolution = counts.shape[1] - 2
+    if nearest:
+        kernels.look_up(True, belief, resolution, np.minimum(stop, cost_to_go), counts, out)
+        return float(out[0])
+    kernels.look_up(False, belief, resolution, cost_to_go, counts, out)
+    return float(min(out[0], (belief @ regrets).min()))
+
+
+def _too_large(resolution: int, d: int, problem: Problem) -> SolverError:
+    return SolverError(
+        f"resolution {resolution} with {problem.n_classes} classes makes d = {d:,} grid points, and their "
+        f"table for K = {problem.n_features:,} stages {d * problem.n_features * 8 / 2**30:,.1f} GiB; at most "
+        f"{_LARGEST * 8 / 2**30:.0f} GiB is allowed and a shorter horizon did not suffice: lower the "
+        "resolution, or use solver='points'"
+    )

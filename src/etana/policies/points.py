@@ -1,0 +1,378 @@
+"""Near the optimum for any number of classes, with a certificate.
+
+The recursion (in regrets, for normalised beliefs)::
+
+    J_k(pi) = min( g(pi), C_k(pi) )        C_k(pi) = c_{k+1} + sum_v P(v | pi) J_{k+1}(pi_v)
+
+is solved at *points*: beliefs that are reachable from the prior.
+
+**Few reachable beliefs.** If the tree of answers is small, every reachable belief is a point. Each then has a plan
+whose cost is a linear function alpha . pi, and the policy stops where g(pi) <= min_alpha alpha . pi. This is the
+optimum, and the gap is zero.
+
+**Many.** Beliefs are drawn forwards from the model, survivors of g(pi) > c_{k+1} multiplied so that late stages
+have enough of them. Going backwards, C_k is computed at the points of stage k and generalised to all beliefs by
+least squares on functions that are homogeneous and concave as C_k is::
+
+    pi_i,   g(pi),   -pi_i log pi_i,   p q / (p + q)  and  p q  for pairs p, q of entries of pi
+
+(the pairs that the drawn beliefs confuse most, if there are many classes). The policy stops where g(pi) is at most
+the fitted C_k(pi).
+
+**Certificate.** Let D_k = J_k(pi_k) - E[J_k(pi_k) | pi_{k-1}] with J as fitted; the expectation is an exact sum over
+the answers, so D_1 + ... + D_k is a martingale whatever the quality of the fit. Hence (the dual of optimal stopping)::
+
+    E[ min_k  c_1 + ... + c_k + g(pi_k) - D_1 - ... - D_k ]  <=  optimum  <=  E[ the same at the policy's stop ]
+
+Both means are estimated on instances drawn from the model; with the true J both sides have no variance at all, so
+a good fit needs few of them. ``expected_cost`` is the right-hand mean; ``lower_bound`` is the left-hand mean less
+3.3 standard errors, so it holds with a confidence of 99.95 %.
+
+**Effective horizon.** Points stop being drawn at a stage H that beliefs reach with a chance below ``min_reach``. There
+the policy stops, and the dual bound assumes that one further feature would tell the class for sure: whatever is lost
+beyond H is part of the gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from etana.errors import InputError
+from etana.kernels import points as kernel
+from etana.kernels.rules import ALPHA, FITTED, NEVER
+from etana.policies.base import LARGEST_SEED, Policy, State
+from etana.problem import Problem
+
+__all__ = ["PointsSolver"]
+
+_LARGEST_TREE = 2048
+_MAX_PAIRS = 64
+_STORED = 2**25  # numbers held as points, at most
+_RIDGE = 1e-6
+_CONFIDENCE = 3.3  # standard errors
+_PRECISION = 2e-3  # of the lower bound, relative, that the certificate aims at
+_DRAWS = 2048
+_MOST_DRAWS = 65536
+
+
+class PointsSolver:
+    """Backed-up costs at reachable beliefs, for any number of classes.
+
+    Parameters
+    ----------
+    n_points : int
+        Beliefs drawn per stage where the tree of answers is too large to follow.
+    min_reach : float
+        Stages that are reached with a smaller chance are not solved; what that may cost is part of the gap.
+    random_state : int
+        Seed of the drawn beliefs and of the certificate.
+    """
+
+    def __init__(self, n_points: int = 1000, min_reach: float = 3e-4, random_state: int = 0) -> None:
+        self.n_points = n_points
+        self.min_reach = min_reach
+        self.random_state = random_state
+
+    def solve(self, problem: Problem) -> Policy:
+        """Solve a problem with any number of classes."""
+        if self.n_points < 8 or not 0 < self.min_reach < 1:
+            raise InputError(
+                f"n_points is {self.n_points} and min_reach {self.min_reach}; "
+                "they must be at least 8 and between 0 and 1"
+            )
+        if not problem.regrets.any() or problem.n_features == 0:
+            return AlphaPolicy(problem, [], float((problem.priors @ problem.regrets).min()))
+        levels = _reachable(problem)
+        if levels is not None:
+            return _solve_tree(problem, levels)
+        if not problem.feature_costs.any():
+            return FreePolicy(problem, NEVER, np.zeros((1, 1)), problem.n_features, random_state=self.random_state)
+        return self._solve_points(problem)
+
+    def _solve_points(self, problem: Problem) -> FittedPolicy:
+        # Classes are put into an order that does not depend on how they are numbered, so that the same seed
+        # draws the same beliefs for any numbering.
+        order = _canonical_classes(problem)
+        model = _Model(problem, order)
+        points = _draw_points(model, self.n_points, self.min_reach, np.random.default_rng(self.random_state))
+        pairs = _confused_pairs(points)
+        table = _fit_backwards(model, points, pairs)
+        n = problem.n_classes
+        # Back to the caller's numbering of classes and unit of cost.
+        inverse = np.argsort(order)
+        table[:, :n] = table[:, :n][:, inverse]
+        table[:, n + 1 : 2 * n + 1] = table[:, n + 1 : 2 * n + 1][:, inverse]
+        table[:, :n] *= problem.scale
+        table[:, n + 1 :] *= problem.scale
+        return FittedPolicy(problem, table, order[pairs], self.random_state)
+
+
+class _Model:
+    """A problem with classes re-ordered and costs in units of the largest regret."""
+
+    def __init__(self, problem: Problem, order: np.ndarray) -> None:
+        self.priors = problem.priors[order]
+        self.regrets = np.ascontiguousarray(problem.regrets[order][:, order] / problem.scale)
+        self.costs = problem.feature_costs / problem.scale
+        self._problem, self._order = problem, order
+
+    def stage(self, k: int) -> np.ndarray:
+        return np.ascontiguousarray(self._problem.stage(k)[:, self._order])
+
+
+def _canonical_classes(problem: Problem) -> np.ndarray:
+    some = problem.cells[:4096]
+    signature = np.random.default_rng(0).random(len(some)) @ some
+    return np.lexsort((problem.regrets.sum(axis=1), np.round(signature, 10), problem.priors))
+
+
+def _reachable(problem: Problem) -> list[np.ndarray] | None:
+    """Joint probabilities (path, class) of all paths that can pay to go on, by stage; None if there are many."""
+    weights = problem.priors[None, :]
+    levels = [weights]
+    for k in range(problem.n_features):
+        weights = levels[-1][_may_continue(problem, k, levels[-1])]
+        if not len(weights):
+            break
+        children = (weights[:, None, :] * problem.stage(k)[None]).reshape(-1, problem.n_classes)
+        if len(children) > _LARGEST_TREE:
+            return None
+        levels.append(children)
+    return levels
+
+
+def _may_continue(problem: Problem, k: int, weights: np.ndarray) -> np.ndarray:
+    stop = (weights @ problem.regrets).min(axis=1)
+    mass = weights.sum(axis=1)
+    return (stop > problem.feature_costs[k] * mass) & ((weights > 0).sum(axis=1) > 1)
+
+
+def _solve_tree(problem: Problem, levels: list[np.ndarray]) -> AlphaPolicy:
+    """Plans of all reachable beliefs, from the leaves to the root."""
+    vectors: list[np.ndarray] = []
+    last = levels[-1] @ problem.regrets
+    plans, cost = problem.regrets.T[last.argmin(axis=1)], last.min(axis=1)
+    for k in range(len(levels) - 2, -1, -1):
+        weights = levels[k]
+        goes_on = _may_continue(problem, k, weights)
+        delta = problem.stage(k)
+        onward = (delta[None] * plans.reshape(-1, len(delta), problem.n_classes)).sum(axis=1)
+        onward += problem.feature_costs[k]
+        decisions = weights @ problem.regrets
+        plans, cost = problem.regrets.T[decisions.argmin(axis=1)].copy(), decisions.min(axis=1)
+        total = (onward * weights[goes_on]).sum(axis=1)
+        better = total < cost[goes_on] * (1 - 1e-13)
+        if problem.feature_costs[k] == 0.0:
+            better[:] = True
+        chosen = np.flatnonzero(goes_on)[better]
+        plans[chosen], cost[chosen] = onward[better], total[better]
+        vectors.append(_distinct(onward[better], problem.scale))
+    return AlphaPolicy(problem, vectors[::-1], float(cost[0]))
+
+
+def _distinct(vectors: np.ndarray, scale: float) -> np.ndarray:
+    _, first = np.unique(np.round(vectors / scale, 12), axis=0, return_index=True)
+    return vectors[np.sort(first)]
+
+
+def _draw_points(model: _Model, n_points: int, min_reach: float, rng: np.random.Generator) -> list[np.ndarray]:
+    """Beliefs by stage, drawn from the model and kept while they can pay for the next feature."""
+    n = model.priors.size
+    width = 2 * n + 1 + 2 * min(n * (n - 1) // 2, _MAX_PAIRS)
+    least = min(4 * width, n_points)
+    beliefs = np.tile(model.priors, (n_points, 1))
+    points: list[np.ndarray] = []
+    reach, stored = 1.0, 0
+    for k in range(model.costs.size):
+        alive = beliefs[(beliefs @ model.regrets).min(axis=1) > model.costs[k]]
+        reach *= len(alive) / len(beliefs)
+        if reach < min_reach or stored > _STORED:
+            break
+        wanted = max(len(alive), least)
+        beliefs = alive[np.arange(wanted) % len(alive)]
+        points.append(beliefs.copy())
+        stored += beliefs.size
+        kernel.advance(beliefs, rng.random(len(beliefs)), model.stage(k))
+    return points
+
+
+def _confused_pairs(points: list[np.ndarray]) -> np.ndarray:
+    """Pairs of classes, those that the drawn beliefs confuse most first, at most _MAX_PAIRS of them."""
+    beliefs = np.concatenate(points[:64]) if points else np.empty((0, 2))
+    first, second = np.triu_indices(beliefs.shape[1], 1)
+    if first.size > _MAX_PAIRS:
+        share = np.zeros(first.size)
+        for r, (i, j) in enumerate(zip(first, second, strict=True)):
+            p, q = beliefs[:, i], beliefs[:, j]
+            share[r] = (p * q / np.maximum(p + q, 1e-300)).mean()
+        best = np.argsort(-share, kind="stable")[:_MAX_PAIRS]
+        first, second = first[best], second[best]
+    return np.ascontiguousarray(np.stack([first, second], axis=1), dtype=np.int64)
+
+
+def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
+    """Coefficients of the fitted cost to go, one row per stage, from the last to the first."""
+    horizon, n = len(points), model.priors.size
+    table = np.zeros((horizon, 2 * n + 1 + 2 * len(pairs)))
+    # Hundreds of small least-squares problems: threads inside each would only wait for one another.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for k in range(horizon - 1, -1, -1):
+            beliefs, target = points[k], np.empty(len(points[k]))
+            fitted = k + 1 < horizon
+            price = model.costs[k + 1] if k + 1 < model.costs.size else 0.0
+            kernel.back_up(
+                beliefs, model.stage(k), model.costs[k], model.regrets,
+                fitted, table[k + fitted], pairs, price, target,
+            )  # fmt: skip
+            x = np.empty((len(beliefs), table.shape[1]))
+            kernel.features(beliefs, model.regrets, pairs, x)
+            gram = x.T @ x
+            gram[np.diag_indices_from(gram)] += _RIDGE * len(x)
+            table[k] = np.linalg.solve(gram, x.T @ target)
+    return table
+
+
+class AlphaPolicy(Policy):
+    """The optimum over a small tree of answers; stops where g(pi) <= min_alpha alpha . pi.
+
+    Attributes
+    ----------
+    vectors : list of arrays (n, N)
+        For each stage, the plans that go on: costs (in regrets) given each class.
+    """
+
+    kinds = (ALPHA,)
+
+    def __init__(self, problem: Problem, vectors: list[np.ndarray], cost: float) -> None:
+        self.vectors = vectors
+        first = np.concatenate(([0], np.cumsum([len(v) for v in vectors], dtype=np.int64)))
+        table = np.concatenate([np.empty((0, problem.n_classes)), *vectors])
+        super().__init__(problem, ALPHA, table, horizon=len(vectors), index=first[:, None])
+        self._cost = cost
+
+    @property
+    def expected_cost(self) -> float:
+        """The optimum."""
+        return self._cost + self.problem.floor_cost
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """The optimum."""
+        return self.expected_cost
+
+    def state(self) -> State:
+        """The plans, and what the best costs."""
+        state = super().state()
+        return State(state.arrays, state.numbers | {"optimum": self._cost})
+
+    @classmethod
+    def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
+        table = state.array("table", (None, problem.n_classes))
+        first = state.array("index", (horizon + 1, 1), np.int64)[:, 0]
+        if first[0] != 0 or first[-1] != len(table) or (first[1:] < first[:-1]).any():
+            raise InputError("the first rows of the stages do not divide the table of plans")
+        return cls(problem, np.split(table, first[1:-1]) if horizon else [], state.number("optimum"))
+
+    def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
+        if not len(self.vectors[stage]):
+            return np.full(len(beliefs), np.inf)
+        return (beliefs @ self.vectors[stage].T).min(axis=1)
+
+
+class FreePolicy(Policy):
+    """All features cost nothing: asks for them all."""
+
+    kinds = (NEVER,)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No policy is better than the one that knows all features, so its own cost."""
+        return self.expected_cost
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Estimates of the policy's cost and of the dual bound, in regrets."""
+
+    cost: float
+    cost_error: float
+    bound: float
+    bound_error: float
+    draws: int
+
+
+class FittedPolicy(Policy):
+    """Stops where g(pi) is at most a fitted cost to go."""
+
+    kinds = (FITTED,)
+
+    def __init__(self, problem: Problem, table: np.ndarray, pairs: np.ndarray, random_state: int) -> None:
+        super().__init__(problem, FITTED, table, len(table), index=pairs, random_state=random_state)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Policy cost and lower bound; more instances are drawn until the bound is precise enough."""
+        problem, rule = self.problem, self.rule
+        relaxed = np.inf if self.horizon == problem.n_features else problem.feature_costs[self.horizon]
+        paid, bound = np.empty(0), np.empty(0)
+        draws = _DRAWS
+        seeds = np.random.SeedSequence(self.random_state).spawn(16)
+        for seed in seeds:
+            p, b, asked = np.empty(draws), np.empty(draws), np.empty(draws, dtype=np.int64)
+            kernel.certify(
+                problem.priors, problem.cells, problem.offsets, problem.feature_costs, problem.regrets,
+                rule.table, rule.index, relaxed, int(seed.generate_state(1)[0]), p, b, asked,
+            )  # fmt: skip
+            paid, bound = np.concatenate([paid, p]), np.concatenate([bound, b])
+            error = float(bound.std(ddof=1) / np.sqrt(bound.size))
+            allowed = _PRECISION * abs(float(bound.mean())) / _CONFIDENCE
+            if error <= allowed or paid.size >= _MOST_DRAWS:
+                break
+            needed = 1.1 * paid.size * (error / allowed) ** 2 if allowed > 0 else np.inf
+            draws = int(max(min(needed, _MOST_DRAWS) - paid.size, _DRAWS))
+        cost_error = float(paid.std(ddof=1) / np.sqrt(paid.size))
+        return Certificate(float(paid.mean()), cost_error, float(bound.mean()), error, paid.size)
+
+    @property
+    def expected_cost(self) -> float:
+        """Mean cost over instances drawn from the model; ``certificate`` has its standard error."""
+        return self.certificate.cost + self.problem.floor_cost
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """A cost that no policy beats, with a confidence of 99.95 %."""
+        c = self.certificate
+        return min(max(c.bound - _CONFIDENCE * c.bound_error, 0.0), c.cost) + self.problem.floor_cost
+
+    def state(self) -> State:
+        """The fitted coefficients and the certificate."""
+        state = super().state()
+        numbers = {f"certified_{name}": value for name, value in vars(self.certificate).items()}
+        return State(state.arrays, state.numbers | numbers)
+
+    @classmethod
+    def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
+        n = problem.n_classes
+        pairs = state.array("index", (None, 2), np.int64)
+        if ((pairs < 0) | (pairs >= n)).any():
+            raise InputError("a pair names a class that is not there")
+        table = state.array("table", (horizon, 2 * n + 1 + 2 * len(pairs)))
+        self = cls(problem, table, pairs, state.whole("random_state", 0, LARGEST_SEED))
+        vars(self)["certificate"] = Certificate(
+            state.number("certified_cost"),
+            state.number("certified_cost_error"),
+            state.number("certified_bound"),
+            state.number("certified_bound_error"),
+            state.whole("certified_draws", 1, 2**62),
+        )
+        return self
+
+    def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
+        x = np.empty((len(beliefs), self.rule.table.shape[1]))
+        kernel.features(beliefs, self.rule.regrets, self.rule.index, x)
+        return np.maximum(x @ self.rule.table[stage], self.problem.feature_costs[stage])
