@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import pairwise
@@ -21,7 +22,7 @@ from etana.errors import InputError
 from etana.table import read_table
 
 METHODS = ("uniform", "published", "quantile", "supervised")
-LARGEST = np.finfo(float).max
+LARGEST = sys.float_info.max
 
 
 # Twins: one column, plain Python, rows repeated in place of weights.

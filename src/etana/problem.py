@@ -35,7 +35,7 @@ import numpy as np
 from etana.costs import resolve_feature_costs, resolve_mistakes
 from etana.errors import ProblemError
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "check_cells"]
 
 _SUM_TOLERANCE = 1e-6
 
@@ -73,7 +73,7 @@ class Problem:
         prices = resolve_feature_costs(feature_costs, n_features).full
         prior = _probabilities(priors)
         self._set(prior, cells, offsets, prices, resolve_mistakes(misclassification_costs, prior.size))
-        _check_cells(cells, offsets)
+        check_cells(cells, offsets)
 
     @classmethod
     def from_cells(
@@ -163,7 +163,8 @@ def _probabilities(values: Any) -> np.ndarray:
     return p / p.sum()
 
 
-def _check_cells(cells: np.ndarray, offsets: np.ndarray) -> None:
+def check_cells(cells: np.ndarray, offsets: np.ndarray) -> None:
+    """Refuse likelihoods that are no probabilities, or do not sum to one for each feature and class."""
     if not np.isfinite(cells).all() or (cells < 0).any():
         raise ProblemError("likelihoods has a negative or non-finite entry; every entry must be a probability")
     if not cells.size:

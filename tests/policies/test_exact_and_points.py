@@ -176,3 +176,10 @@ def test_errors_name_the_cure():
         policy.stops(0, [0.5, 0.5])
     with pytest.raises(InputError, match="not all zero"):
         policy.decide([0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("mistakes", [[[0, 1e17], [1, 0]], [[0, 1e308], [1e308, 0]], [[0, 1], [1e-300, 0]]])
+def test_mistakes_of_absurd_size(mistakes):
+    """A policy comes out, and its bounds are honest about what it does not know."""
+    policy = ExactSolver().solve(Problem([0.5, 0.5], [[[0.9, 0.2], [0.1, 0.8]]], 0.05, mistakes))
+    assert 0 <= policy.lower_bound <= policy.expected_cost <= policy.problem.stop_cost([0.5, 0.5]) * (1 + 1e-9)

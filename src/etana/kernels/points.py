@@ -51,19 +51,28 @@ def features(beliefs, regrets, pairs, out):
 
 
 @njit(nogil=True, cache=True)
-def held_value(belief, regrets, fitted, coefficients, pairs, price, active):
+def fitted_at(belief, stop, coefficients, pairs, logs, large):
+    """The fitted cost to go of a belief that is given without its logarithms."""
+    for i in range(belief.size):
+        if belief[i] > NEGLIGIBLE:
+            logs[i] = np.log(belief[i])
+    return fitted_cost(belief, logs, 0.0, stop, coefficients, pairs, large)
+
+
+@njit(nogil=True, cache=True)
+def held_value(belief, regrets, fitted, coefficients, pairs, price, logs, large):
     """J as the solver holds it: never above stopping, never below the price of the next feature."""
     stop = stop_cost(belief, regrets)
     if not fitted or stop <= price:
         return stop
-    return min(stop, max(fitted_cost(belief, stop, coefficients, pairs, active), price))
+    return min(stop, max(fitted_at(belief, stop, coefficients, pairs, logs, large), price))
 
 
 @njit(nogil=True, cache=True)
 def back_up(beliefs, delta, cost, regrets, fitted, coefficients, pairs, price, out):
     """out = cost + sum_v P(v | belief) J(belief after v), with J of the next stage."""
     n = beliefs.shape[1]
-    child, active = np.empty(n), np.empty(n)
+    child, logs, large = np.empty(n), np.empty(n), np.empty(n)
     for s in range(beliefs.shape[0]):
         total = cost
         for v in range(delta.shape[0]):
@@ -74,7 +83,7 @@ def back_up(beliefs, delta, cost, regrets, fitted, coefficients, pairs, price, o
             if mass > 0.0:
                 for i in range(n):
                     child[i] /= mass
-                total += mass * held_value(child, regrets, fitted, coefficients, pairs, price, active)
+                total += mass * held_value(child, regrets, fitted, coefficients, pairs, price, logs, large)
         out[s] = total
 
 
@@ -88,7 +97,7 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
     """
     np.random.seed(seed)
     n, horizon, draws = priors.size, table.shape[0], paid.size
-    belief, child, active = np.empty(n), np.empty(n), np.empty(n)
+    belief, child, logs, large = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     below = priors[0]
     true_class = 0
     shift = np.random.random()
@@ -107,9 +116,9 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
             if k == horizon:
                 least = min(least, spent + min(stop, relaxed) - martingale)
             elif not last and not stopped and costs[k] > 0.0:
-                last_look = stop <= fitted_cost(belief, stop, table[k], pairs, active)
-                if last_look:
-                    stopped, paid[s], asked[s] = True, here, k
+                stopped = stop <= fitted_at(belief, stop, table[k], pairs, logs, large)
+                if stopped:
+                    paid[s], asked[s] = here, k
             if last:
                 if not stopped:
                     paid[s], asked[s] = here, k
@@ -127,7 +136,7 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
                         child[i] /= mass
                     after = k + 1 < horizon
                     row = table[k + 1] if after else table[k]
-                    value = held_value(child, regrets, after, row, pairs, price, active)
+                    value = held_value(child, regrets, after, row, pairs, price, logs, large)
                     expected += mass * value
                     if cell == answer:
                         seen = value

@@ -30,7 +30,7 @@ NEGLIGIBLE = 1e-6
 
 @njit(nogil=True, cache=True)
 def normalise(logs, belief):
-    """belief = exp(logs) / sum(exp(logs))."""
+    """belief = exp(logs) / sum(exp(logs)); returns the shift for which log(belief) = logs - shift."""
     top = logs.max()
     total = 0.0
     for i in range(logs.size):
@@ -38,6 +38,7 @@ def normalise(logs, belief):
         total += belief[i]
     for i in range(logs.size):
         belief[i] /= total
+    return top + np.log(total)
 
 
 @njit(nogil=True, cache=True)
@@ -90,25 +91,30 @@ def least_alpha(belief, table, first, last):
 
 
 @njit(nogil=True, cache=True)
-def fitted_cost(belief, stop, coefficients, pairs, active):
+def fitted_cost(belief, logs, shift, stop, coefficients, pairs, large):
     """Fitted cost to go: linear, g, entropy, and two terms for each pair of classes.
 
     The layout of ``coefficients`` is: N of pi_i, 1 of g, N of -pi_i log pi_i, then for each pair one of
-    p q / (p + q) and one of p q. ``active`` is scratch of length N.
+    p q / (p + q) and one of p q. log pi_i is ``logs[i] - shift``. ``large`` is scratch of length N.
     """
     n = belief.size
     cost = coefficients[n] * stop
+    alive = 0
     for i in range(n):
         p = belief[i]
-        active[i] = p > NEGLIGIBLE
-        if active[i]:
-            cost += (coefficients[i] - coefficients[n + 1 + i] * np.log(p)) * p
+        large[i] = 0.0
+        if p > NEGLIGIBLE:
+            cost += (coefficients[i] - coefficients[n + 1 + i] * (logs[i] - shift)) * p
+            large[i] = p
+            alive += 1
+    if alive < 2:
+        return cost
     base = 2 * n + 1
     for r in range(pairs.shape[0]):
-        i, j = pairs[r, 0], pairs[r, 1]
-        if active[i] and active[j]:
-            p, q = belief[i], belief[j]
-            cost += p * q * (coefficients[base + 2 * r] / (p + q) + coefficients[base + 2 * r + 1])
+        p, q = large[pairs[r, 0]], large[pairs[r, 1]]
+        both = p * q
+        if both > 0.0:
+            cost += both * (coefficients[base + 2 * r] / (p + q) + coefficients[base + 2 * r + 1])
     return cost
 
 
@@ -198,6 +204,14 @@ def grid_interpolate(belief, resolution, values, counts):
 
 
 @njit(nogil=True, cache=True)
+def interval_stops(table, stage, logs):
+    """Whether the log-odds of two classes lie outside the interval of the stage."""
+    if stage >= table.shape[0]:
+        return True
+    return not (table[stage, 0] < logs[1] - logs[0] < table[stage, 1])
+
+
+@njit(nogil=True, cache=True)
 def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     """Whether the rule stops at this stage with these log beliefs.
 
@@ -205,10 +219,7 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     """
     n = logs.size
     if kind == INTERVAL:
-        if stage >= table.shape[0]:
-            return True
-        odds = logs[1] - logs[0]
-        return not (table[stage, 0] < odds < table[stage, 1])
+        return interval_stops(table, stage, logs)
     if at_corner(logs):
         return True
     if kind == NEVER:
@@ -230,9 +241,9 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     if kind == FITTED:
         if costs[stage] == 0.0:
             return False
-        normalise(logs, belief)
+        shift = normalise(logs, belief)
         now = stop_cost(belief, regrets)
-        return now <= costs[stage] or now <= fitted_cost(belief, now, table[stage], index, scratch)
+        return now <= costs[stage] or now <= fitted_cost(belief, logs, shift, now, table[stage], index, scratch)
     if costs[stage] == 0.0:
         return False
     normalise(logs, belief)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from etana.kernels.rules import decide, normalise, stops
+from etana.kernels.rules import INTERVAL, decide, interval_stops, normalise, stops
 
 DENSE, CSR, CSC = range(3)
+
+FEW_EDGES = 32
 
 
 @njit(nogil=True, cache=True)
@@ -19,6 +21,12 @@ def bin_of(value, edges, first, last, missing):
     """Number of edges at or below the value; ``missing`` for NaN."""
     if np.isnan(value):
         return missing
+    if last - first <= FEW_EDGES:
+        # Counting them all needs no branch that could be guessed wrongly, and runs several at a time.
+        below = 0
+        for e in range(first, last):
+            below += edges[e] <= value
+        return below
     low, high = first, last
     while low < high:
         middle = (low + high) >> 1
@@ -101,7 +109,13 @@ def walk(
         logs[:] = log_priors
         paid = 0.0
         k = 0
-        while k < columns.size and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
+        while k < columns.size:
+            # The test for two classes is a comparison; it must not pay for a call with all those arguments.
+            if kind == INTERVAL:
+                if interval_stops(table, k, logs):
+                    break
+            elif stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
+                break
             if paid + costs[k] > budget:
                 break
             value = fetch(storage, dense, data, indices, indptr, row, columns[k])

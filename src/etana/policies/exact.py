@@ -91,7 +91,7 @@ class _Induction:
         regrets = problem.regrets
         allowed = tolerance * problem.scale
         horizon = self._skip_free(min(_FIRST_HORIZON, problem.n_features))
-        if self.left == 0.0 or self.right == 0.0:
+        if not 0.0 < self._peak() < 1.0:
             self._trivial()
             return
         prior = float(problem.priors[1])
@@ -131,19 +131,24 @@ class _Induction:
         self.horizon = horizon
         self.thresholds = state.array("table", (horizon, 2))
         # g must have a peak inside (0, 1), or there is nothing to decide and the policy has no stages.
-        with np.errstate(over="ignore", invalid="ignore"):
-            peak = self.right / (self.left + self.right) if horizon else 0.5
-        if not 0 < peak < 1:
+        if horizon and not 0 < self._peak() < 1:
             raise InputError(f"misclassification costs {self.left} and {self.right} are no match for these stages")
         self.tau = state.number("tau", np.finfo(np.float64).tiny)
         self.value, self.lower = state.number("value"), state.number("lower")
         self.upper = state.number("upper")
         return self
 
+    def _peak(self) -> float:
+        """Where g is largest; 0 or 1 if one mistake is free, or beyond measure cheaper than the other."""
+        with np.errstate(over="ignore"):
+            both = self.left + self.right
+        return float(self.right / both) if both > 0 else 0.0
+
     def _trivial(self) -> None:
         self.horizon, self.tau = 0, 1.0
         self.thresholds = np.empty((0, 2))
-        self.value = self.lower = self.upper = 0.0
+        self.value = self.upper = float((self.problem.priors @ self.problem.regrets).min())
+        self.lower = 0.0
 
     def _skip_free(self, horizon: int) -> int:
         """The first stage from ``horizon`` on that costs something: free features are never refused."""

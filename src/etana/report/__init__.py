@@ -1,0 +1,5 @@
+"""A report on labelled rows, as one HTML page; see :func:`make_report`."""
+
+from etana.report.document import make_report
+
+__all__ = ["make_report"]

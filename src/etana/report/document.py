@@ -1,0 +1,84 @@
+"""One page that tells how a classifier did on labelled rows: what it asked, what it paid, and where it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from etana import __version__
+from etana.files import check_target, replacing
+from etana.plots import CalibrationDisplay, ConfusionCostDisplay, ExamplePathsDisplay, FeatureUsageDisplay
+from etana.plots._canvas import counted, matplotlib
+from etana.plots._source import Source, check_labels
+from etana.report.examples import examples
+from etana.report.page import page
+from etana.report.sections import asked, belief, mistakes, policy, trade
+from etana.report.settings import settings
+from etana.report.summary import Method, rivals_of, summary
+from etana.table import read_table
+
+__all__ = ["make_report"]
+
+
+def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | None = None, seed: int = 0) -> str:
+    """Tell how a classifier did on labelled rows, best ones it was not trained on, in a self-contained HTML page.
+
+    Parameters
+    ----------
+    estimator : fitted classifier, or etana.acquisition.Model
+    X : array, sparse matrix or data frame, (n, K)
+    y : array (n,)
+        True labels.
+    path : path-like, optional
+        File to write. It is replaced at once, when the page is complete.
+    title : str, optional
+    seed : int
+        Seed of the bootstrap intervals; the same input and seed give the same bytes.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from etana import ETANAClassifier
+    >>> from etana.report import make_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ETANAClassifier(feature_costs=0.02).fit(X[::2], y[::2])
+    >>> html = make_report(clf, X[1::2], y[1::2], title="Iris")
+    >>> html.startswith("<!DOCTYPE html>")
+    True
+    """
+    if path is not None:
+        check_target(path)
+    source = Source.of(estimator)
+    truth = check_labels(y, read_table(X).n_rows, source.classes)
+    matplotlib()
+    kind = type(estimator).__name__
+    html = page(
+        title if title is not None else "etana report",
+        f"{kind} on {counted(truth.size, 'row')} of {counted(source.classes.size, 'class')}",
+        _sections(source, X, y, seed),
+        f"Made by etana {__version__}. Intervals are 95% intervals: Wilson's for shares; for means bootstrap "
+        f"percentiles (seed {seed}) or, for more than 10,000 rows, normal ones.",
+    )
+    if path is not None:
+        with replacing(path) as file:
+            file.write(html.encode())
+    return html
+
+
+def _sections(source: Source, X: Any, y: Any, seed: int) -> Iterator[str]:
+    own, rivals = Method.of("this policy", source, X, y), rivals_of(source, X, y)
+    outcome = own.outcome
+    usage = FeatureUsageDisplay.from_outcome(source, outcome)
+    yield summary(source, own, rivals, seed)
+    yield asked(usage)
+    yield trade(source, X, y, rivals)
+    yield mistakes(ConfusionCostDisplay.from_outcome(source, outcome))
+    yield belief(CalibrationDisplay.from_outcome(outcome))
+    yield policy(source)
+    yield examples(ExamplePathsDisplay.from_outcome(source, outcome, X))
+    yield settings(source, usage)

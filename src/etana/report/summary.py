@@ -1,0 +1,134 @@
+"""The figures that matter most: accuracy and cost, beside those of asking everything and asking nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from etana.plots._intervals import mean_interval, wilson
+from etana.plots._source import Outcome, Source
+from etana.report.page import cards, decimals, number, paragraph, section, table, text
+
+__all__ = ["EVERYTHING", "NOTHING", "Method", "rivals_of", "summary"]
+
+EVERYTHING, NOTHING = "ask everything", "ask nothing"
+_MOST_WORK = 3e8  # features times rows that are walked to compare with asking everything
+_DRAWS = 20_000  # rows that a policy draws from its model for what it expects
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of asking, what came of it, and what its model expects of it."""
+
+    name: str
+    outcome: Outcome
+    expected: float | None
+
+    @classmethod
+    def of(cls, name: str, source: Source, X: Any, y: Any) -> Method:
+        """Walk labelled rows."""
+        return cls(name, source.outcome(X, y), None if source.policy is None else source.policy.expected_cost)
+
+
+def rivals_of(source: Source, X: Any, y: Any) -> list[Method]:
+    """Asking everything and asking nothing, with the same beliefs; what is too large to walk is left out."""
+    if source.problem is None or source.order is None or source.binner is None:
+        return []
+    k = source.problem.n_features
+    out = [Method.of(NOTHING, source.asking(0), X, y)]
+    if k * (len(np.asarray(y)) + _DRAWS) <= _MOST_WORK:
+        out.insert(0, Method.of(EVERYTHING, source.asking(k), X, y))
+    return out
+
+
+def summary(source: Source, own: Method, rivals: list[Method], seed: int) -> str:
+    """The section."""
+    outcome, n = own.outcome, own.outcome.truth.size
+    hits = int(outcome.correct.sum())
+    low, high = wilson(hits, n)
+    cost_low, cost_high = mean_interval(outcome.totals, seed)
+    digits = decimals([outcome.totals.mean()])
+    asked = outcome.walk.n_features
+    of_all = "" if source.problem is None else f" of {source.problem.n_features:,}"
+    most = f"median {np.median(asked):g}, most {asked.max()}"
+    between = f"{cost_low:,.{digits}f} to {cost_high:,.{digits}f}"
+    wrong = f"and {outcome.penalties.mean():,.{digits}f} for mistakes"
+    tiles = [
+        _tile("accuracy", f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}"),
+        _tile("features asked of a row", f"{asked.mean():.2f}{of_all}", most),
+        _tile("cost of a row", number(outcome.totals.mean(), digits), between),
+        _tile("of that, features", number(outcome.walk.costs.mean(), digits), wrong),
+    ]
+    return section(
+        "Summary",
+        cards("tiles", tiles),
+        _comparison([own, *rivals], seed),
+        paragraph(*_against(own, rivals, seed)),
+        paragraph(*_expectation(source, own, (cost_low, cost_high), digits)),
+    )
+
+
+def _tile(name: str, value: str, note: str) -> str:
+    return f"<span>{text(name)}</span><b>{text(value)}</b><small>{text(note)}</small>"
+
+
+def _comparison(methods: Sequence[Method], seed: int) -> str:
+    digits = decimals([float(m.outcome.totals.mean()) for m in methods])
+    rows = []
+    for m in methods:
+        o = m.outcome
+        low, high = wilson(o.correct.sum(), o.truth.size)
+        cost_low, cost_high = mean_interval(o.totals, seed)
+        rows.append(
+            [
+                text(m.name),
+                number(float(o.totals.mean()), digits),
+                f"<small>{number(cost_low, digits)} to {number(cost_high, digits)}</small>",
+                number(m.expected, digits),
+                number(float(o.walk.costs.mean()), digits),
+                number(float(o.penalties.mean()), digits),
+                f"{o.walk.n_features.mean():.2f}",
+                f"{o.correct.mean():.1%}",
+                f"<small>{100 * low:.1f} to {high:.1%}</small>",
+            ]
+        )
+    head = ["", "cost", "interval", "by the model", "features", "mistakes", "asked", "accuracy", "interval"]
+    return table(head, rows, numeric=range(1, 9), caption="Means over the rows", own=0)
+
+
+def _against(own: Method, rivals: Sequence[Method], seed: int) -> Iterator[str]:
+    """How this policy compares, row by row."""
+    for rival in rivals:
+        saved = rival.outcome.totals - own.outcome.totals
+        low, high = mean_interval(saved, seed)
+        digits = decimals([low, high])
+        if low > 0:
+            verdict = f"saves {saved.mean():.{digits}f} a row"
+        elif high < 0:
+            verdict = f"costs {-saved.mean():.{digits}f} more a row"
+            low, high = -high, -low
+        else:
+            yield f"Against “{rival.name}” the difference in total cost is within chance."
+            continue
+        yield f"Against “{rival.name}” it {verdict} ({low:.{digits}f} to {high:.{digits}f})."
+
+
+def _expectation(source: Source, own: Method, interval: tuple[float, float], digits: int) -> Iterator[str]:
+    if source.policy is None or own.expected is None:
+        return
+    yield (
+        f"The model itself expects a cost of {own.expected:,.{digits}f} a row. No policy for its probabilities, prices "
+        f"and order of features can be expected to cost less than {source.policy.lower_bound:,.{digits}f}: the gap is "
+        f"at most {source.policy.gap:.2g}."
+    )
+    low, high = interval
+    if own.expected < low:
+        yield (
+            "These rows cost more than the model expects: its probabilities are too sure of themselves here, as "
+            "happens when features depend on each other, or when rows differ from the training data."
+        )
+    elif own.expected > high:
+        yield "These rows cost less than the model expects."

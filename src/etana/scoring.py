@@ -1,0 +1,85 @@
+"""Files through a loaded model, a block of rows at a time, without scikit-learn."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from etana.acquisition import Model
+from etana.errors import InputError
+from etana.explanation import plain
+from etana.table import Table
+from etana.tablefile import Block, atomic_text, read_blocks, read_columns, to_table
+
+__all__ = ["classify_file", "read_labelled"]
+
+
+def classify_file(
+    model: Model, data: str, output: str, max_cost: float | None, advance: Callable[[int], object] = lambda rows: None
+) -> int:
+    """Classify the rows of a file into a CSV file; returns how many. Memory does not grow with the file."""
+    names = model_names(model)
+    classes = [plain(c) for c in model.classes]
+    done = 0
+    with atomic_text(output) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["label", *(f"p_{c}" for c in classes), "n_features", "cost", "features"])
+        for block in read_blocks(data):
+            walk = model.acquire(as_table(model, block, data), max_cost)
+            for i in range(len(walk)):
+                asked = ";".join(names[k] for k in walk.features(i))
+                belief = (repr(float(p)) for p in walk.posteriors[i])
+                cost = repr(float(walk.costs[i]))
+                writer.writerow([plain(walk.labels[i]), *belief, int(walk.n_features[i]), cost, asked])
+            done += block.n_rows
+            advance(block.n_rows)
+    return done
+
+
+def model_names(model: Model) -> list[str]:
+    """Names of the model's columns; their numbers if it was fitted on an array."""
+    return model.names if model.names is not None else [str(k) for k in range(model.problem.n_features)]
+
+
+def as_table(model: Model, block: Block, path: str, every: bool = False) -> Table:
+    """A block with the model's columns in the model's order.
+
+    Columns that the model does not know are passed over. Only columns that can be asked for must be there and are
+    read, unless ``every`` column is wanted; the others are taken as missing.
+    """
+    names = model_names(model)
+    needed = [names[k] for k in np.sort(model.plan.columns)]
+    absent = [name for name in needed if name not in block.columns]
+    if absent:
+        raise InputError(
+            f"{path} has no column {', '.join(map(repr, absent[:5]))}{', ...' if len(absent) > 5 else ''}, which the "
+            f"model can ask for; it has {', '.join(map(repr, list(block.columns)[:8]))}"
+        )
+    wanted = set(block.columns if every else needed)
+    filler: list[Any] = [None] * block.n_rows
+    cells = {name: block.columns[name] if name in wanted else filler for name in names}
+    numeric = {name for k, name in enumerate(names) if k not in model.binner.levels}
+    return to_table(Block(cells, block.first_line, block.text), names, path, numeric)
+
+
+def read_labelled(model: Model, data: str, target: str) -> tuple[Table, np.ndarray]:
+    """A whole file as the model's table and the true labels, in the type of the model's classes."""
+    block = read_columns(data)
+    if target not in block.columns:
+        raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
+    if not block.n_rows:
+        raise InputError(f"{data} has no rows; a report needs rows with known labels")
+    known = {str(plain(c)): c for c in model.classes}
+    known |= {str(float(c)): c for c in model.classes if model.classes.dtype.kind in "iuf"}
+    labels = []
+    for r, cell in enumerate(block.columns[target]):
+        if str(cell) not in known:
+            raise InputError(
+                f"{data}, line {block.first_line + r}: the label {cell!r} is not among the model's classes "
+                f"{[plain(c) for c in model.classes]}"
+            )
+        labels.append(known[str(cell)])
+    return as_table(model, block, data, every=True), np.array(labels, dtype=model.classes.dtype)

@@ -1,0 +1,291 @@
+"""The command line, through the installed program: answers, errors, exit codes, nothing half written."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from typer.testing import CliRunner
+
+import etana
+from etana.cli import app
+
+ETANA = [sys.executable, "-m", "etana.cli"]
+
+
+def run(*arguments, cwd=None, text=None, code=0):
+    done = subprocess.run(
+        [*ETANA, *map(str, arguments)], cwd=cwd, input=text, capture_output=True, encoding="utf-8", timeout=300
+    )
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """A folder with training data, new data, and a model: numbers, text, missing cells."""
+    folder = tmp_path_factory.mktemp("clinic")
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X[["worst perimeter", "mean texture", "worst concave points", "mean area"]].copy()
+    rng = np.random.default_rng(0)
+    X["size"] = np.where(X["mean area"] > 700, "large", "small")
+    X = X.mask(rng.random(X.shape) < 0.05)
+    y = np.where(y == 1, "benign", "malignant")
+    train = X[:300].assign(outcome=y[:300])
+    train.to_csv(folder / "train.csv", index=False)
+    X[300:].to_csv(folder / "new.csv", index=False)
+    X[300:].assign(outcome=y[300:]).to_csv(folder / "labelled.csv", index=False)
+    run("fit", "train.csv", "--target", "outcome", "-o", "model.etana", "--costs", "0.02", cwd=folder)
+    return folder, train, X[300:]
+
+
+def test_every_door_leads_to_the_same_answers(tmp_path):
+    """1,000 instances: predict, Case, the loaded model and the command line."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = pd.concat([X, X], ignore_index=True)[:1000].copy()
+    X.loc[::9, "worst perimeter"] = np.nan
+    y = pd.concat([y, y], ignore_index=True)[:1000]
+    clf = etana.ETANAClassifier(feature_costs=0.005).fit(X[:500], y[:500])
+    etana.save(clf, tmp_path / "m.etana")
+    X.to_csv(tmp_path / "x.csv", index=False)
+    walk = clf.acquire(X)
+    loaded = etana.load(tmp_path / "m.etana")
+    again = loaded.acquire(X)
+    run("classify", "m.etana", "x.csv", "-o", "out.csv", cwd=tmp_path)
+    out = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    assert len(out) == 1000
+    assert (clf.predict(X) == walk.labels).all()
+    for other in (again.labels, out["label"].to_numpy()):
+        assert (other == walk.labels).all()
+    assert (again.n_features == walk.n_features).all()
+    assert (out["n_features"] == walk.n_features).all()
+    assert again.costs.tobytes() == walk.costs.tobytes() == out["cost"].to_numpy().tobytes()
+    assert again.posteriors.tobytes() == walk.posteriors.tobytes()
+    assert np.ascontiguousarray(out[["p_0", "p_1"]].to_numpy()).tobytes() == walk.posteriors.tobytes()
+    for i in range(1000):
+        asked = [X.columns[k] for k in walk.features(i)]
+        assert out["features"][i] == ";".join(asked)
+        case = loaded.ask(lambda name, i=i: X.loc[i, name])
+        assert case.label == walk.labels[i]
+        assert [a.feature for a in case.history] == asked
+        assert case.cost == walk.costs[i]
+        assert case.posterior.tobytes() == walk.posteriors[i].tobytes()
+
+
+def test_show(clinic):
+    folder, _, _ = clinic
+    text = run("show", "model.etana", cwd=folder).stdout
+    for piece in ("benign", "malignant", "worst perimeter", "0.02", "optimality gap", "expected cost"):
+        assert piece in text
+
+
+def test_classify_streams_pipes_and_reorders(clinic, tmp_path):
+    folder, _, new = clinic
+    model = etana.load(folder / "model.etana")
+    expected = model.acquire(new)
+    piped = run("classify", folder / "model.etana", "-", text=(folder / "new.csv").read_text())
+    rows = list(csv.DictReader(piped.stdout.splitlines()))
+    assert [r["label"] for r in rows] == expected.labels.tolist()
+    shuffled = new[new.columns[::-1]].assign(extra="ignored")
+    shuffled.to_csv(tmp_path / "s.csv", index=False)
+    shuffled.to_parquet(tmp_path / "s.parquet")
+    for name in ("s.csv", "s.parquet"):
+        out = run("classify", folder / "model.etana", tmp_path / name, "--max-cost", "0.02").stdout
+        rows = list(csv.DictReader(out.splitlines()))
+        limited = model.acquire(new, max_cost=0.02)
+        assert [r["label"] for r in rows] == limited.labels.tolist()
+        assert [int(r["n_features"]) for r in rows] == limited.n_features.tolist()
+
+
+def test_long_files_take_no_more_memory(clinic, tmp_path):
+    """A file of 200,000 rows needs hardly more memory than one of 20,000."""
+    folder, _, _ = clinic
+    lines = (folder / "new.csv").read_text().splitlines(keepends=True)
+    peaks = []
+    for rows in (20_000, 200_000):
+        body = lines[1:] * (rows // len(lines[1:]) + 1)
+        (tmp_path / "long.csv").write_text("".join([lines[0], *body[:rows]]))
+        code = (
+            "import resource, sys; from etana.cli import app\n"
+            "try: app(sys.argv[1:])\n"
+            "except SystemExit: pass\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        args = ["classify", str(folder / "model.etana"), str(tmp_path / "long.csv"), "-o", str(tmp_path / "o.csv")]
+        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout))
+        assert (tmp_path / "o.csv").read_text().count("\n") == rows + 1
+    assert peaks[1] < 1.25 * peaks[0]
+
+
+def test_ask_in_a_terminal(clinic):
+    folder, _, new = clinic
+    clf = etana.load(folder / "model.etana")
+    row = new.iloc[5]
+    answers, case = [], clf.start()
+    while case.next_feature is not None:
+        value = row[case.next_feature]
+        answers.append("" if value is None or value != value else str(value))
+        case.observe(value)
+    text = "\n".join(["why", "nonsense", "undo", answers[0], "undo", *answers]) + "\n"
+    said = run("ask", "model.etana", cwd=folder, text=text).stdout
+    assert f"Decision: {case.label}" in said
+    assert "must be a number" in said
+    assert "no answer was given yet" in said
+    assert "Ask for" in said
+    left = run("ask", "model.etana", cwd=folder, text="quit\n").stdout
+    assert "left without a decision" in left
+    assert "left without a decision" in run("ask", "model.etana", cwd=folder, text="").stdout
+
+
+def test_report(clinic, tmp_path):
+    folder, _, _ = clinic
+    run("report", folder / "model.etana", folder / "labelled.csv", "--target", "outcome", "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "malignant" in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_costs_and_mistakes_from_files(tmp_path):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X[["flavanoids", "proline", "color_intensity"]]
+    X.assign(kind=y).to_csv(tmp_path / "w.csv", index=False)
+    (tmp_path / "c.csv").write_text(
+        "feature,cost,group,discounted\nflavanoids,0.1,lab,0.02\nproline,0.1,lab,0.02\ncolor_intensity,0.03,,\n"
+    )
+    (tmp_path / "m.csv").write_text("true,0,1,2\n0,0,1,5\n2,3,1,0\n1,1,0,1\n")
+    run(
+        "fit", "w.csv", "--target", "kind", "--costs", "c.csv", "--mistakes", "m.csv", "-o", "w.etana", "--solver",
+        "thresholds", "--bins", "4", "--binning", "quantile", cwd=tmp_path,
+    )  # fmt: skip
+    clf = etana.load(tmp_path / "w.etana")
+    assert type(clf).__name__ == "FETANAClassifier"
+    prices = etana.FeatureCosts(
+        {"flavanoids": 0.1, "proline": 0.1, "color_intensity": 0.03},
+        groups={"flavanoids": "lab", "proline": "lab"},
+        discounted={"flavanoids": 0.02, "proline": 0.02},
+    )
+    same = etana.FETANAClassifier(prices, [[0, 1, 5], [1, 0, 1], [3, 1, 0]], n_bins=4, binning="quantile").fit(X, y)
+    assert (clf.predict(X) == same.predict(X)).all()
+    np.testing.assert_array_equal(clf.problem_.misclassification_costs, [[0, 1, 5], [1, 0, 1], [3, 1, 0]])
+
+
+BAD = {
+    "no such file": (["fit", "none.csv", "--target", "y"], "none.csv does not exist"),
+    "a folder": (["fit", ".", "--target", "y"], "is a folder"),
+    "no such column": (["fit", "ok.csv", "--target", "z"], "no column 'z'; its columns are 'a', 'b', 'y'"),
+    "empty": (["fit", "empty.csv", "--target", "y"], "is empty; the first line must hold the column names"),
+    "header only": (["fit", "header.csv", "--target", "y"], "0 sample"),
+    "ragged": (["fit", "ragged.csv", "--target", "y"], "line 3: 2 cells, but the header has 3"),
+    "not UTF-8": (["fit", "latin.csv", "--target", "y"], "is not UTF-8"),
+    "doubled": (["fit", "doubled.csv", "--target", "y"], "two columns named 'a'"),
+    "label missing": (["fit", "nolabel.csv", "--target", "y"], "line 3: the label in column 'y' is missing"),
+    "bad costs": (["fit", "ok.csv", "--target", "y", "--costs", "-1"], "must be a finite number >= 0"),
+    "no costs file": (["fit", "ok.csv", "--target", "y", "--costs", "cheap"], "cheap does not exist"),
+    "costs of whom": (["fit", "ok.csv", "--target", "y", "--costs", "ok.csv"], "no column 'feature'"),
+    "unknown price": (["fit", "ok.csv", "--target", "y", "--costs", "price.csv"], "names 'zz'"),
+    "bad mistakes": (["fit", "ok.csv", "--target", "y", "--mistakes", "ok.csv"], "true classes ['0', '1']"),
+    "bad solver": (["fit", "ok.csv", "--target", "y", "--solver", "best"], "solver is 'best'"),
+    "bad bins": (["fit", "ok.csv", "--target", "y", "--bins", "many"], "n_bins is 'many'"),
+    "no folder": (["fit", "ok.csv", "--target", "y", "-o", "none/m.etana"], "folder 'none' of none/m.etana does not exist"),
+    "not a model": (["show", "ok.csv"], "ok.csv"),
+    "no model": (["show", "none.etana"], "none.etana"),
+    "column missing": (["classify", "m.etana", "short.csv"], "no column 'a', which the model can ask for"),
+    "bad number": (["classify", "m.etana", "text.csv"], "line 3: 'x' in column 'a' is not a number"),
+    "unknown label": (["report", "m.etana", "newlabel.csv", "--target", "y"], "line 2: the label '7' is not among"),
+    "bad parquet": (["fit", "bad.parquet", "--target", "y"], "cannot be read as Parquet"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=60)
+    pd.DataFrame({"a": a, "b": rng.normal(size=60), "y": (a > 0).astype(int)}).to_csv(folder / "ok.csv", index=False)
+    for name, text in {
+        "empty.csv": "",
+        "header.csv": "a,b,y\n",
+        "ragged.csv": "a,b,y\n1,2,0\n1,2\n",
+        "doubled.csv": "a,a,y\n1,2,0\n",
+        "nolabel.csv": "a,b,y\n1,2,0\n1,2,\n",
+        "price.csv": "feature,cost\na,1\nb,1\nzz,1\n",
+        "short.csv": "b\n1\n",
+        "text.csv": "a,b\n1,2\nx,2\n",
+        "newlabel.csv": "a,b,y\n1,2,7\n",
+        "bad.parquet": "PAR1 no",
+    }.items():
+        (folder / name).write_text(text)
+    (folder / "latin.csv").write_bytes("a,b,y\n1,2,bl\xe4h\n".encode("latin-1"))
+    run("fit", "ok.csv", "--target", "y", "-o", "m.etana", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_are_one_line_with_the_cure(bad_files, monkeypatch, case):
+    arguments, message = BAD[case]
+    before = sorted(os.listdir(bad_files))
+    monkeypatch.chdir(bad_files)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 3
+    assert done.stderr.startswith("etana: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert sorted(os.listdir(bad_files)) == before
+
+
+def test_wrong_options_and_help():
+    assert CliRunner().invoke(app, ["fit"]).exit_code == 2
+    assert CliRunner().invoke(app, ["classify", "m", "d", "--max-cost", "-1"]).exit_code == 2
+    text = CliRunner().invoke(app, ["--help"]).stdout
+    for command in ("demo", "fit", "classify", "ask", "show", "report"):
+        assert command in text
+    assert "Exit codes" in text
+
+
+def test_interrupt_leaves_nothing_half_written(clinic, tmp_path):
+    folder, _, _ = clinic
+    lines = (folder / "new.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "long.csv").write_text("".join([lines[0], *(lines[1:] * 3000)]))
+    (tmp_path / "out.csv").write_text("precious")
+    job = subprocess.Popen(
+        [*ETANA, "classify", str(folder / "model.etana"), "long.csv", "-o", "out.csv"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.csv*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    job.send_signal(signal.SIGINT)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == 130
+    assert said.strip().splitlines()[-1] == "etana: interrupted; nothing was written"
+    assert (tmp_path / "out.csv").read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["long.csv", "out.csv"]
+
+
+def test_help_is_quick_and_light():
+    code = "import sys; from etana.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass\n" \
+           "print([m for m in ('numpy', 'numba', 'sklearn', 'rich') if m in sys.modules])"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_classify_does_not_import_scikit_learn(clinic):
+    folder, _, _ = clinic
+    code = "import sys; from etana.cli import app\ntry: app(sys.argv[1:])\nexcept SystemExit: pass\n" \
+           "print('sklearn' in sys.modules)"  # fmt: skip
+    args = ["classify", str(folder / "model.etana"), str(folder / "new.csv"), "-o", str(folder / "unused.csv")]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_demo():
+    text = run("demo", "--cost", "0.02", "--seed", "1").stdout
+    for piece in ("breast_cancer", "digits", "naive Bayes", "gap", "How a case begins", "Ask for"):
+        assert piece in text
