@@ -193,7 +193,10 @@ BAD = {
     "bad mistakes": (["fit", "ok.csv", "--target", "y", "--mistakes", "ok.csv"], "true classes ['0', '1']"),
     "bad solver": (["fit", "ok.csv", "--target", "y", "--solver", "best"], "solver is 'best'"),
     "bad bins": (["fit", "ok.csv", "--target", "y", "--bins", "many"], "n_bins is 'many'"),
-    "no folder": (["fit", "ok.csv", "--target", "y", "-o", "none/m.etana"], "folder 'none' of none/m.etana does not exist"),
+    "no folder": (
+        ["fit", "ok.csv", "--target", "y", "-o", "none/m.etana"],
+        "folder 'none' of none/m.etana does not exist",
+    ),
     "not a model": (["show", "ok.csv"], "ok.csv"),
     "no model": (["show", "none.etana"], "none.etana"),
     "column missing": (["classify", "m.etana", "short.csv"], "no column 'a', which the model can ask for"),

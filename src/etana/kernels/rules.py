@@ -31,13 +31,17 @@ NEGLIGIBLE = 1e-6
 @njit(nogil=True, cache=True)
 def normalise(logs, belief):
     """belief = exp(logs) / sum(exp(logs)); returns the shift for which log(belief) = logs - shift."""
-    top = logs.max()
+    top = -np.inf
+    for i in range(logs.size):
+        if logs[i] > top:
+            top = logs[i]
     total = 0.0
     for i in range(logs.size):
         belief[i] = np.exp(logs[i] - top)
         total += belief[i]
+    scale = 1.0 / total
     for i in range(logs.size):
-        belief[i] /= total
+        belief[i] *= scale
     return top + np.log(total)
 
 
@@ -58,7 +62,21 @@ def decide(belief, regrets):
 def stop_cost(belief, regrets):
     """g(belief) in regrets."""
     best = np.inf
-    for j in range(regrets.shape[1]):
+    n = belief.size
+    if n >= 4:
+        # Four sums at a time do not wait for one another; the last four may overlap those before.
+        for block in range((n + 3) // 4):
+            j = min(4 * block, n - 4)
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for i in range(n):
+                p = belief[i]
+                a += regrets[i, j] * p
+                b += regrets[i, j + 1] * p
+                c += regrets[i, j + 2] * p
+                d += regrets[i, j + 3] * p
+            best = min(best, a, b, c, d)
+        return best
+    for j in range(n):
         cost = 0.0
         for i in range(belief.size):
             cost += regrets[i, j] * belief[i]
