@@ -50,7 +50,7 @@ def _why_stop(feature: object, price: float, onward: float, stop: float) -> str:
         return f"Stop: neither {feature!r} nor anything after it can pay for itself."
     text = f"Stop: asking for {feature!r} (price {price:.4g}) and going on is expected to cost {onward:.4g}."
     worth = price - (onward - stop)
-    if worth > 0:
+    if worth > 1e-6 * price:  # less is rounding
         text += f" It would be asked at a price below {worth:.4g}."
     return text
 
