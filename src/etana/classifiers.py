@@ -350,7 +350,7 @@ class ETANAClassifier(_StoppingClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = ETANAClassifier(feature_costs=0.01).fit(X[::2], y[::2])
     >>> walk = clf.acquire(X[1::2])
-    >>> bool(walk.n_features.mean() < 3)
+    >>> bool(walk.n_features.mean() < 4)  # of 30
     True
     """
 

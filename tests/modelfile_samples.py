@@ -1,0 +1,50 @@
+"""Classifiers of every kind, and a frame with labels and missing values, for the tests of model files."""
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from etana import ETANAClassifier, FETANAClassifier
+from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
+
+QUICK = {"batch": 64, "max_iterations": 20}
+
+
+def wine():
+    return load_wine(return_X_y=True)
+
+
+SOLVERS = {
+    "auto": (ETANAClassifier(0.01), load_breast_cancer),
+    "exact": (ETANAClassifier(0.002, solver=ExactSolver(1e-4, 4096)), load_breast_cancer),
+    "exact, free": (ETANAClassifier(0.0), load_breast_cancer),
+    "points, a tree": (ETANAClassifier(0.05), load_iris),
+    "points, fitted": (ETANAClassifier(0.002, n_bins=4, random_state=3), load_digits),
+    "points, free": (ETANAClassifier(0.0, solver=PointsSolver(random_state=2)), load_digits),
+    "grid, nearest": (ETANAClassifier(0.01, solver="grid"), load_wine),
+    "grid, interpolate": (ETANAClassifier(0.01, solver=GridSolver(7, "interpolate")), load_wine),
+    "thresholds": (ETANAClassifier(0.01, solver=ThresholdSolver(max_iterations=5, batch=64)), load_wine),
+    "published": (ETANAClassifier.as_published(), load_wine),
+    "F-ETANA": (FETANAClassifier(0.01, **QUICK), load_wine),
+    "F-ETANA, free": (FETANAClassifier(0.0, **QUICK), load_wine),
+    "F-ETANA, original": (FETANAClassifier(0.01, original=True, max_iterations=50), load_iris),
+}
+
+
+def frame():
+    rng = np.random.default_rng(1)
+    n = 400
+    colour = rng.choice(["rot", "grün", "bläu", "黄"], n)
+    data = {
+        'größe ✓ "quoted" \\ 😀': rng.normal(size=n),
+        "colour": colour,
+        "smoker": rng.random(n) < 0.4,
+        "": rng.integers(0, 5, n),
+    }
+    table = pd.DataFrame(data)
+    table["stage"] = pd.Categorical.from_codes(rng.integers(0, 3, n), [1, 2, 3])
+    table["dose"] = pd.Categorical.from_codes(rng.integers(0, 2, n), [0.5, float("inf")])
+    table.loc[::7, "colour"] = None
+    table.iloc[::5, 0] = np.nan
+    y = np.where(colour == "rot", "ja", np.where(rng.random(n) < 0.5, "nein", "vielleicht"))
+    return table, y

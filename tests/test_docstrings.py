@@ -1,0 +1,24 @@
+"""Examples in docstrings run and print what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import etana
+
+MODULES = sorted(m.name for m in pkgutil.walk_packages(etana.__path__, "etana."))
+
+
+@pytest.mark.parametrize("name", [m for m in MODULES if ".kernels" not in m])
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = [t for name in MODULES for t in finder.find(importlib.import_module(name)) if t.examples]
+    assert len(tests) > 15
