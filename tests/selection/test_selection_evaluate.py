@@ -82,8 +82,6 @@ def test_a_classifier_that_acquires():
 
 
 def test_the_classifier_of_this_package():
-    if not hasattr(etana, "ETANAClassifier"):
-        pytest.skip("etana.ETANAClassifier is not there")
     X, y = load_breast_cancer(return_X_y=True)
     result = evaluate(etana.ETANAClassifier(feature_costs=0.01), X, y, protocol=Folds(3))
     assert result.accuracy > 0.85
