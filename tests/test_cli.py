@@ -148,8 +148,27 @@ def test_report(clinic, tmp_path):
     folder, _, _ = clinic
     run("report", folder / "model.etana", folder / "labelled.csv", "--target", "outcome", "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
+    piped = run("report", folder / "model.etana", folder / "labelled.csv", "-o", "-").stdout
+    assert piped.strip() == page.strip()
     assert "malignant" in page
     assert page.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("method", ["saola", "osfs", "fast-osfs", "alpha-investing", "ofs-density", "ofs-a3m"])
+def test_select(tmp_path, monkeypatch, method):
+    """Streaming selection of a table's columns: the same as the selector of that name."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X.assign(target=y).to_csv(tmp_path / "d.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["select", "d.csv", "--target", "target", "--method", method, "-o", "s.csv"])
+    assert done.exit_code == 0, done.stderr
+    kinds = {k.lower(): getattr(etana.selection, k) for k in etana.selection.__all__}
+    selector = kinds[method.replace("-", "")]().fit(X, y)
+    kept = [*X.columns[selector.selected_]]
+    assert done.stdout.split("\n")[:-1] == kept
+    written = pd.read_csv(tmp_path / "s.csv")
+    assert list(written.columns) == [*kept, "target"]
+    np.testing.assert_array_equal(written.to_numpy(), X[kept].assign(target=y).to_numpy())
 
 
 def test_costs_and_mistakes_from_files(tmp_path):
@@ -202,6 +221,10 @@ BAD = {
     "column missing": (["classify", "m.etana", "short.csv"], "no column 'a', which the model can ask for"),
     "bad number": (["classify", "m.etana", "text.csv"], "line 3: 'x' in column 'a' is not a number"),
     "unknown label": (["report", "m.etana", "newlabel.csv", "--target", "y"], "line 2: the label '7' is not among"),
+    "which label": (["report", "m.etana", "text.csv"], "0 columns that are no features of the model"),
+    "select text": (["select", "words.csv", "--target", "y"], "column 'b' holds text"),
+    "select missing": (["select", "hole.csv", "--target", "y"], "line 3: column 'a' has a missing value"),
+    "select how": (["select", "ok.csv", "--target", "y", "--method", "best"], "method is 'best'"),
     "bad parquet": (["fit", "bad.parquet", "--target", "y"], "cannot be read as Parquet"),
 }
 
@@ -222,6 +245,8 @@ def bad_files(tmp_path_factory):
         "short.csv": "b\n1\n",
         "text.csv": "a,b\n1,2\nx,2\n",
         "newlabel.csv": "a,b,y\n1,2,7\n",
+        "words.csv": "a,b,y\n1,x,0\n2,z,1\n",
+        "hole.csv": "a,b,y\n1,1,0\n,2,1\n",
         "bad.parquet": "PAR1 no",
     }.items():
         (folder / name).write_text(text)
@@ -247,7 +272,7 @@ def test_wrong_options_and_help():
     assert CliRunner().invoke(app, ["fit"]).exit_code == 2
     assert CliRunner().invoke(app, ["classify", "m", "d", "--max-cost", "-1"]).exit_code == 2
     text = CliRunner().invoke(app, ["--help"]).stdout
-    for command in ("demo", "fit", "classify", "ask", "show", "report"):
+    for command in ("demo", "fit", "classify", "ask", "show", "report", "select"):
         assert command in text
     assert "Exit codes" in text
 

@@ -175,7 +175,9 @@ def ask(
 def report(
     model: ModelFile,
     data: DataFile,
-    target: Annotated[str, typer.Option(help="Column with the true class labels.")],
+    target: Annotated[
+        str | None, typer.Option(help="Column with the true labels; if not given, the one that is no feature.")
+    ] = None,
     output: Output = "report.html",
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
 ) -> None:
@@ -192,6 +194,25 @@ def report(
             typer.echo(page)
         else:
             typer.echo(f"etana: {output} written", err=True)
+
+
+@app.command()
+def select(
+    data: DataFile,
+    target: Annotated[str, typer.Option(help="Column with the class labels.")],
+    method: Annotated[
+        str, typer.Option(help="saola, osfs, fast-osfs, alpha-investing, ofs-density or ofs-a3m.")
+    ] = "saola",
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="CSV file for the selected columns and the target.")
+    ] = None,
+) -> None:
+    """Print the columns that a streaming feature selector keeps, in order of arrival."""
+    with _one_line_errors():
+        from etana.training import select_columns
+
+        for name in select_columns(data, target, method, output):
+            typer.echo(name)
 
 
 def _load(path: str) -> Model:

@@ -65,9 +65,20 @@ def as_table(model: Model, block: Block, path: str, every: bool = False) -> Tabl
     return to_table(Block(cells, block.first_line, block.text), names, path, numeric)
 
 
-def read_labelled(model: Model, data: str, target: str) -> tuple[Table, np.ndarray]:
-    """A whole file as the model's table and the true labels, in the type of the model's classes."""
+def read_labelled(model: Model, data: str, target: str | None) -> tuple[Table, np.ndarray]:
+    """A whole file as the model's table and the true labels, in the type of the model's classes.
+
+    Without a target, it is the one column that the model does not know.
+    """
     block = read_columns(data)
+    if target is None:
+        others = [name for name in block.columns if name not in set(model_names(model))]
+        if len(others) != 1:
+            raise InputError(
+                f"{data} has {len(others)} columns that are no features of the model; "
+                "name the one with the labels: --target COLUMN"
+            )
+        target = others[0]
     if target not in block.columns:
         raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
     if not block.n_rows:

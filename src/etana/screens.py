@@ -90,7 +90,7 @@ def converse(model: Model, max_cost: float | None = None) -> None:
     """Ask for one value after another until the policy stops."""
     console = Console()
     console.print(
-        "Give each value that is asked for. Empty: not available. [bold]why[/bold]: explain. "
+        "Give each value that is asked for. Empty or [bold]skip[/bold]: not available. [bold]why[/bold]: explain. "
         "[bold]undo[/bold]: take the last answer back. [bold]quit[/bold]: leave."
     )
     case = model.start(max_cost)
@@ -130,7 +130,7 @@ def _levels(model: Model, case: Case) -> str:
 
 def _read(model: Model, case: Case, text: str) -> object:
     """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
-    if not text:
+    if text in ("", "skip"):
         return None
     levels = model.binner.levels.get(int(model.order[len(case.history)]))
     if levels is None:

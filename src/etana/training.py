@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from etana.costs import FeatureCosts
 from etana.errors import CostError, InputError
 from etana.files import check_target
 from etana.modelfile import save
-from etana.tablefile import MISSING, read_columns, to_table
+from etana.tablefile import MISSING, Block, atomic_text, read_columns, to_table
 
-__all__ = ["read_costs", "read_mistakes", "train"]
+__all__ = ["read_costs", "read_mistakes", "select_columns", "train"]
 
 
 def train(
@@ -21,16 +22,7 @@ def train(
 ) -> ETANAClassifier | FETANAClassifier:
     """Fit a classifier on a file and save it; everything that can be wrong is found before the fit."""
     check_target(output)
-    block = read_columns(data)
-    if target not in block.columns:
-        raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
-    labels = block.columns.pop(target)
-    for r, label in enumerate(labels):
-        if label is None or (block.text and label in MISSING):
-            raise InputError(
-                f"{data}, line {block.first_line + r}: the label in column {target!r} is missing; "
-                "give it, or leave the row out"
-            )
+    block, labels = _read_labelled(data, target)
     table = to_table(block, list(block.columns), data)
     y = _labels(labels)
     chosen = dict(options)
@@ -48,6 +40,21 @@ def train(
     return clf
 
 
+def _read_labelled(data: str, target: str) -> tuple[Block, list[Any]]:
+    """A whole file, the column with the labels set apart."""
+    block = read_columns(data)
+    if target not in block.columns:
+        raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
+    labels = block.columns.pop(target)
+    for r, label in enumerate(labels):
+        if label is None or (block.text and label in MISSING):
+            raise InputError(
+                f"{data}, line {block.first_line + r}: the label in column {target!r} is missing; "
+                "give it, or leave the row out"
+            )
+    return block, labels
+
+
 def _labels(cells: list[Any]) -> np.ndarray:
     """Labels as integers if all of them are, else as text."""
     texts = [str(c).strip() for c in cells]
@@ -56,6 +63,42 @@ def _labels(cells: list[Any]) -> np.ndarray:
     except ValueError:
         return np.array(texts)
     return np.array(numbers) if [str(n) for n in numbers] == texts else np.array(texts)
+
+
+def select_columns(data: str, target: str, method: str, output: str | None = None) -> list[str]:
+    """Names of the columns that a streaming selector keeps; writes them and the target to ``output``."""
+    from etana import selection
+
+    kinds = {name.lower(): getattr(selection, name) for name in selection.__all__}
+    if method.replace("-", "").lower() not in kinds:
+        raise InputError(
+            f"method is {method!r}; it must be saola, osfs, fast-osfs, alpha-investing, ofs-density or ofs-a3m"
+        )
+    if output is not None and output != "-":
+        check_target(output)
+    block, labels = _read_labelled(data, target)
+    names = list(block.columns)
+    table = to_table(block, names, data)
+    if table.categorical:
+        raise InputError(
+            f"{data}: column {names[table.categorical[0]]!r} holds text; the streaming selectors take numbers only"
+        )
+    X = np.asarray(table.block(slice(None)), dtype=np.float64)
+    holes = np.argwhere(np.isnan(X))
+    if holes.size:
+        row, column = holes[0]
+        raise InputError(
+            f"{data}, line {block.first_line + row}: column {names[column]!r} has a missing value; "
+            "the streaming selectors need complete rows: fill it or leave the row out"
+        )
+    selector = kinds[method.replace("-", "").lower()](verbose=True).fit(X, _labels(labels))
+    kept = [names[k] for k in selector.selected_]
+    if output is not None:
+        with atomic_text(output) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*kept, target])
+            writer.writerows(zip(*(block.columns[name] for name in kept), labels, strict=True))
+    return kept
 
 
 def read_costs(given: str) -> Any:

@@ -84,7 +84,7 @@ def test_a_stream_survives_pickling(selector):
 def test_verbose_shows_progress_and_changes_nothing(selector, capsys):
     X, y = load_iris(return_X_y=True)
     loud = clone(selector).set_params(verbose=True).fit(X, y)
-    assert type(selector).__name__ in capsys.readouterr().out
+    assert type(selector).__name__ in capsys.readouterr().err
     assert np.array_equal(loud.selected_, selector.fit(X, y).selected_)
 
 

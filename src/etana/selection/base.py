@@ -185,9 +185,10 @@ class StreamingSelector(SelectorMixin, BaseEstimator):
         if not self.verbose:
             yield from starts
             return
-        from rich.progress import Progress  # only who asks for a bar pays for its import
+        from rich.console import Console  # only who asks for a bar pays for its import
+        from rich.progress import Progress
 
-        with Progress() as bar:
+        with Progress(console=Console(stderr=True)) as bar:
             task = bar.add_task(type(self).__name__, total=p)
             for start in starts:
                 yield start
