@@ -4,6 +4,7 @@ import os
 
 import pytest
 from hypothesis import settings
+
 from reference import Reference
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
