@@ -1,6 +1,7 @@
 """Fixtures for all tests: reference data where there is any; data bundled with scikit-learn serves everywhere."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,17 @@ from reference import Reference
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Figures that a test or an example leaves open do not pile up."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
