@@ -105,13 +105,18 @@ def walk(
     """Take rows first_row..last_row-1 through the rule; fill labels, asked, spent, posteriors."""
     n = log_priors.size
     logs, belief, scratch = np.empty(n), np.empty(n), np.empty(n)
+    # Before the first answer all rows share one belief, and so one decision.
+    begins = not stops(kind, table, index, costs, regrets, 0, log_priors, belief, scratch)
     for row in range(first_row, last_row):
         logs[:] = log_priors
         paid = 0.0
         k = 0
         while k < columns.size:
+            if k == 0:
+                if not begins:
+                    break
             # The test for two classes is a comparison; it must not pay for a call with all those arguments.
-            if kind == INTERVAL:
+            elif kind == INTERVAL:
                 if interval_stops(table, k, logs):
                     break
             elif stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
