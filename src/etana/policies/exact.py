@@ -121,7 +121,6 @@ class _Induction:
         first = 0 if regrets[0, 0] == 0.0 else 1
         # Slopes of g left and right of its peak; a decision that is never wrong leaves nothing to decide.
         self.left, self.right = regrets[1, first], regrets[0, 1 - first]
-        self.mirrored = first == 1
 
     @classmethod
     def restore(cls, problem: Problem, horizon: int, state: State) -> _Induction:
