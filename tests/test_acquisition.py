@@ -269,3 +269,13 @@ def test_repr_and_length():
     assert len(walk) == 5
     assert "n=5" in repr(walk)
     assert repr(clf.acquire(X[:0])) == "Acquisition(n=0)"
+
+
+def test_a_model_refuses_other_columns():
+    """A model on its own, without scikit-learn's checks around it, reads no value that is not there."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = ETANAClassifier().fit(X, y).model_
+    assert (model.acquire(X.to_numpy()).labels == model.acquire(X).labels).all()
+    for other in (X.to_numpy()[:, :5], sp.csr_array(X.to_numpy()[:, :5]), X[X.columns[::-1]], X.iloc[:, 1:]):
+        with pytest.raises(InputError, match="give the same columns in the same order"):
+            model.acquire(other)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,7 @@ class Model:
         """Take every row through the policy; no instance is charged more than ``max_cost``."""
         budget = _budget(max_cost)
         table = read_table(X)
+        self._check_columns(table)
         n, n_classes = table.n_rows, self.problem.n_classes
         labels, asked = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         spent, posteriors = np.empty(n), np.empty((n, n_classes))
@@ -100,6 +102,16 @@ class Model:
     def start(self, max_cost: float | None = None) -> Case:
         """A case that asks for one value at a time."""
         return Case(self, _budget(max_cost))
+
+    def _check_columns(self, table: Table) -> None:
+        """Refuse a table whose columns are not the model's: kernels look values up by position."""
+        named = table.names is not None and self.names is not None
+        if table.n_features != self.binner.n_features or (named and table.names != self.names):
+            raise InputError(
+                f"the table has the columns {short(table.names) if named else table.n_features}, but the model was "
+                f"fitted on {short(self.names) if named else self.binner.n_features}; give the same columns in the "
+                "same order"
+            )
 
     def _walk(self, table: Table, budget: float, *outputs: np.ndarray) -> None:
         plan = self.plan

@@ -210,11 +210,6 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = table.n_features
             if table.names is not None:
                 self.feature_names_in_ = np.array(table.names, dtype=object)
-        elif table.n_features != self.n_features_in_ or table.names != self._names():
-            raise InputError(
-                f"the table has the columns {table.names or table.n_features}, but the classifier was fitted on "
-                f"{self._names() or self.n_features_in_}; give the same columns in the same order"
-            )
 
     def _check_parameters(self) -> None:
         """Everything that can be wrong without looking at the data is found before any work."""
