@@ -11,7 +11,6 @@ paper has four fifths of them in each fold.
 """
 
 import argparse
-import os
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
+from bench_data import data_folder
 from etana.selection import OFSA3M, OSFS, SAOLA, AlphaInvesting, FastOSFS, OFSDensity
 
 METHODS = [OFSDensity(), OFSA3M(), SAOLA(), FastOSFS(), OSFS(), AlphaInvesting()]
@@ -34,16 +34,6 @@ PAPER = {
     "car": (7.882, 37.205, 2.249, 1.092, 14.144, 0.956),
 }
 ENOUGH = 2.0  # seconds spent on one figure
-
-
-def data_folder(given: str | None) -> Path:
-    root = Path(__file__).resolve().parents[1]
-    for place in (given, os.environ.get("ETANA_DATA"), root.parent / "shared"):
-        if place:
-            for folder in (Path(place) / "data", Path(place)):
-                if (folder / "madelon.npz").is_file():
-                    return folder
-    raise SystemExit("no data: give --data or set ETANA_DATA to a folder with data/madelon.npz and the others")
 
 
 def load(path: Path) -> tuple[np.ndarray | sparse.csc_array, np.ndarray]:
@@ -72,7 +62,9 @@ def main() -> None:
     parser.add_argument("--data-sets", default=",".join(PAPER), help="comma-separated")
     parser.add_argument("--methods", default=",".join(type(m).__name__ for m in METHODS), help="comma-separated")
     arguments = parser.parse_args()
-    folder = data_folder(arguments.data)
+    folder = data_folder(arguments.data, "madelon.npz")
+    if folder is None:
+        return
 
     X, y = load_breast_cancer(return_X_y=True)
     for method in METHODS:

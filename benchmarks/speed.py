@@ -28,6 +28,7 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
+from bench_data import data_folder
 from etana import ETANAClassifier
 from etana.policies import ExactSolver, PointsSolver
 
@@ -188,22 +189,12 @@ def start_up() -> None:
     console.print(table)
 
 
-def reference_folder(given: str | None) -> Path | None:
-    candidates = [given, os.environ.get("ETANA_DATA"), str(Path(__file__).resolve().parents[2] / "shared")]
-    for candidate in filter(None, candidates):
-        for folder in (Path(candidate), Path(candidate) / "data"):
-            if (folder / "lung.npz").exists():
-                return folder
-    console.print("no reference data found (--data FOLDER or ETANA_DATA): lung, car and mll are left out")
-    return None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder with lung.npz and car.npz")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    folder = reference_folder(options.data)
+    folder = data_folder(options.data, "lung.npz")
     compare(folder, options.repeats)
     growth()
     solvers(folder)

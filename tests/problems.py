@@ -16,17 +16,14 @@ def random_problem(rng, n_classes=None, most_features=6, zero_costs=True) -> Pro
     return Problem(rng.dirichlet(np.ones(n)), likelihoods, costs, mistakes)
 
 
-def optimum(problem: Problem) -> float:
-    """The least expected cost, by following every branch of the tree of answers."""
-    m, costs = problem.misclassification_costs, problem.feature_costs
-
-    def best(k, w):
-        stop = (w @ m).min()
-        if k == problem.n_features:
-            return stop
-        return min(stop, costs[k] * w.sum() + sum(best(k + 1, w * d) for d in problem.stage(k)))
-
-    return float(best(0, problem.priors))
+def optimum(problem: Problem, stage: int = 0, w: np.ndarray | None = None) -> float:
+    """J_stage at an unnormalised belief (the prior, if none is given), by following every branch of the tree."""
+    w = problem.priors if w is None else w
+    stop = float((w @ problem.misclassification_costs).min())
+    if stage == problem.n_features:
+        return stop
+    later = sum(optimum(problem, stage + 1, w * delta) for delta in problem.stage(stage))
+    return min(stop, float(problem.feature_costs[stage] * w.sum()) + later)
 
 
 def carried_out(problem: Problem, policy) -> float:

@@ -14,6 +14,7 @@ from etana.kernels import rules
 from etana.policies import grid
 from etana.policies.grid import GridSolver
 from etana.problem import Problem
+from problems import optimum
 
 
 def random_problem(rng: np.random.Generator, zeros: bool = False) -> Problem:
@@ -23,15 +24,6 @@ def random_problem(rng: np.random.Generator, zeros: bool = False) -> Problem:
         likelihoods[0, :, 0] = np.eye(v)[0]
     mistakes = rng.uniform(0, 2, (n, n)) * (1 - np.eye(n)) + rng.uniform(0, 0.2, (n, 1))
     return Problem(rng.dirichlet(np.ones(n)), likelihoods, rng.uniform(0, 0.1, k), mistakes)
-
-
-def optimum(problem: Problem, stage: int, w: np.ndarray) -> float:
-    """J_stage at an unnormalised belief, by the whole tree of answers."""
-    stop = (w @ problem.misclassification_costs).min()
-    if stage == problem.n_features:
-        return stop
-    later = sum(optimum(problem, stage + 1, w * delta) for delta in problem.stage(stage))
-    return min(stop, problem.feature_costs[stage] * w.sum() + later)
 
 
 def all_points(n: int, resolution: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from etana.kernels import thresholds as kernels
 from etana.kernels.rules import LINEAR
 from etana.policies.thresholds import ThresholdSolver
 from etana.problem import Problem
+from problems import optimum
 
 
 def random_problem(rng: np.random.Generator, zeros: bool = False) -> Problem:
@@ -19,15 +20,6 @@ def random_problem(rng: np.random.Generator, zeros: bool = False) -> Problem:
         likelihoods[0, :, 0] = np.eye(v)[0]
     mistakes = rng.uniform(0.5, 2, (n, n)) * (1 - np.eye(n))
     return Problem(rng.dirichlet(np.full(n, 3.0)), likelihoods, rng.uniform(0.005, 0.08, k), mistakes)
-
-
-def optimum(problem: Problem, stage: int, w: np.ndarray) -> float:
-    """J_stage at an unnormalised belief, by the whole tree of answers."""
-    stop = (w @ problem.misclassification_costs).min()
-    if stage == problem.n_features:
-        return stop
-    later = sum(optimum(problem, stage + 1, w * delta) for delta in problem.stage(stage))
-    return min(stop, problem.feature_costs[stage] * w.sum() + later)
 
 
 def policy_cost(policy, stage: int, w: np.ndarray, forced: bool = False) -> float:

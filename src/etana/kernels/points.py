@@ -88,7 +88,7 @@ def back_up(beliefs, delta, cost, regrets, fitted, coefficients, pairs, price, o
 
 
 @njit(nogil=True, cache=True)
-def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed, paid, bound, asked):
+def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed, paid, bound):
     """Policy cost and dual bound of instances drawn from the model, with the same martingale under both.
 
     With D_k = J_k(pi_k) - E[J_k(pi_k) | pi_{k-1}], J the function that the solver holds, and the walk of one
@@ -118,10 +118,10 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
             elif not last and not stopped and costs[k] > 0.0:
                 stopped = stop <= fitted_at(belief, stop, table[k], pairs, logs, large)
                 if stopped:
-                    paid[s], asked[s] = here, k
+                    paid[s] = here
             if last:
                 if not stopped:
-                    paid[s], asked[s] = here, k
+                    paid[s] = here
                 break
             answer = draw(cells, offsets[k], offsets[k + 1], true_class)
             price = costs[k + 1] if k + 1 < costs.size else 0.0

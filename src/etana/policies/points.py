@@ -323,10 +323,10 @@ class FittedPolicy(Policy):
         draws = _DRAWS
         seeds = np.random.SeedSequence(self.random_state).spawn(16)
         for seed in seeds:
-            p, b, asked = np.empty(draws), np.empty(draws), np.empty(draws, dtype=np.int64)
+            p, b = np.empty(draws), np.empty(draws)
             kernel.certify(
                 problem.priors, problem.cells, problem.offsets, problem.feature_costs, problem.regrets,
-                rule.table, rule.index, relaxed, int(seed.generate_state(1)[0]), p, b, asked,
+                rule.table, rule.index, relaxed, int(seed.generate_state(1)[0]), p, b,
             )  # fmt: skip
             paid, bound = np.concatenate([paid, p]), np.concatenate([bound, b])
             error = float(bound.std(ddof=1) / np.sqrt(bound.size))
