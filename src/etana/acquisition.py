@@ -80,6 +80,26 @@ class Model:
     policy: Policy
     names: list[str] | None = None
 
+    @property
+    def n_features(self) -> int:
+        """Columns that a table must have."""
+        return self.binner.n_features
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Column indices that can be asked for, in the order of asking."""
+        return self.plan.columns
+
+    @property
+    def mistakes(self) -> np.ndarray:
+        """Misclassification costs."""
+        return self.problem.misclassification_costs
+
+    @property
+    def full_price(self) -> float:
+        """What all features together cost."""
+        return float(self.problem.feature_costs.sum())
+
     @cached_property
     def plan(self) -> _Plan:
         """The stages that the policy can reach, as flat arrays."""
@@ -87,9 +107,9 @@ class Model:
 
     def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
         """Take every row through the policy; no instance is charged more than ``max_cost``."""
-        budget = _budget(max_cost)
+        budget = read_budget(max_cost)
         table = read_table(X)
-        self._check_columns(table)
+        check_columns(table, self.n_features, self.names)
         n, n_classes = table.n_rows, self.problem.n_classes
         labels, asked = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         spent, posteriors = np.empty(n), np.empty((n, n_classes))
@@ -101,21 +121,11 @@ class Model:
 
     def start(self, max_cost: float | None = None) -> Case:
         """A case that asks for one value at a time."""
-        return Case(self, _budget(max_cost))
-
-    def _check_columns(self, table: Table) -> None:
-        """Refuse a table whose columns are not the model's: kernels look values up by position."""
-        named = table.names is not None and self.names is not None
-        if table.n_features != self.binner.n_features or (named and table.names != self.names):
-            raise InputError(
-                f"the table has the columns {short(table.names) if named else table.n_features}, but the model was "
-                f"fitted on {short(self.names) if named else self.binner.n_features}; give the same columns in the "
-                "same order"
-            )
+        return Case(self, read_budget(max_cost))
 
     def _walk(self, table: Table, budget: float, *outputs: np.ndarray) -> None:
         plan = self.plan
-        storage = _storage(table, plan.columns, self.binner)
+        storage = storage_of(table, plan.columns, self.binner)
 
         def run(first: int, last: int) -> None:
             kernel.walk(*self.policy.rule.arguments(), *storage, *plan.arguments(), budget, first, last, *outputs)
@@ -161,15 +171,11 @@ class _Plan(NamedTuple):
     def of(cls, model: Model) -> _Plan:
         horizon = getattr(model.policy, "horizon", model.problem.n_features)
         columns = np.ascontiguousarray(model.order[:horizon], dtype=np.int64)
-        starts, ends = model.binner.edge_offsets[columns], model.binner.edge_offsets[columns + 1]
-        offsets = np.concatenate(([0], np.cumsum(ends - starts, dtype=np.int64)))
-        where = np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])
         cell_offsets = np.ascontiguousarray(model.problem.offsets[: horizon + 1])
         with np.errstate(divide="ignore"):
             log_cells = np.log(model.problem.cells[: cell_offsets[-1]])
             log_priors = np.log(model.problem.priors)
-        missing = model.binner.missing_codes[columns]
-        return cls(columns, model.binner.edges[where], offsets, missing, log_cells, cell_offsets, log_priors)
+        return cls(columns, *model.binner.edges_of(columns), log_cells, cell_offsets, log_priors)
 
     def arguments(self) -> tuple[np.ndarray, ...]:
         return tuple(self)[1:]
@@ -188,7 +194,7 @@ _NO_DATA = np.empty(0)
 _NO_INDICES = np.empty(0, dtype=np.int32)
 
 
-def _storage(table: Table, columns: np.ndarray, binner: Binner) -> tuple[Any, ...]:
+def storage_of(table: Table, columns: np.ndarray, binner: Binner) -> tuple[Any, ...]:
     """How the kernel finds values: storage kind, arrays, and for each stage the column to look in."""
     if table.sparse is not None and not binner.levels:
         m = table.sparse
@@ -202,7 +208,18 @@ def _storage(table: Table, columns: np.ndarray, binner: Binner) -> tuple[Any, ..
     return kernel.DENSE, block, _NO_DATA, _NO_INDICES, _NO_INDICES, np.arange(columns.size)
 
 
-def _budget(max_cost: float | None) -> float:
+def check_columns(table: Table, n_features: int, names: list[str] | None) -> None:
+    """Refuse a table whose columns are not the model's: kernels look values up by position."""
+    named = table.names is not None and names is not None
+    if table.n_features != n_features or (named and table.names != names):
+        raise InputError(
+            f"the table has the columns {short(table.names) if named else table.n_features}, but the model was "
+            f"fitted on {short(names) if named else n_features}; give the same columns in the same order"
+        )
+
+
+def read_budget(max_cost: float | None) -> float:
+    """The most that an instance may be charged."""
     if max_cost is None:
         return np.inf
     if not max_cost >= 0:
@@ -277,6 +294,16 @@ class Case:
         return None if self.stopped_by else self._feature(len(self._history))
 
     @property
+    def next_column(self) -> int:
+        """Column index of the feature that comes next, asked or not."""
+        return int(self._model.order[len(self._history)])
+
+    @property
+    def next_price(self) -> float:
+        """What the feature that comes next costs."""
+        return self._price(len(self._history))
+
+    @property
     def expected_cost(self) -> float:
         """What the whole case is expected to cost, mistakes included: spent so far and still to come."""
         k, belief = len(self._history), self.posterior
@@ -288,26 +315,33 @@ class Case:
         feature = self.next_feature
         if feature is None:
             raise InputError("the case has stopped and asks for nothing; read its label, or undo() an answer")
-        k = len(self._history)
-        column = int(self._model.plan.columns[k])
+        column, price = self.next_column, self.next_price
         number = self._number(column, value, feature)
-        logs = self._logs[-1].copy()
-        code = self._model.plan.observe(k, number, logs)
-        price = self._price(k)
+        code = self._advance(number)
         meaning = "missing" if np.isnan(number) else self._model.binner.describe(column, code)
-        self._logs.append(logs)
         self._spent.append(self._spent[-1] + price)
         self._history.append(Answer(feature, value, price, meaning))
         return self
+
+    def _advance(self, number: float) -> int:
+        """Take in an answer; returns its code."""
+        logs = self._logs[-1].copy()
+        code = self._model.plan.observe(len(self._history), number, logs)
+        self._logs.append(logs)
+        return code
 
     def undo(self) -> Case:
         """Take the last answer back; its price is taken back too."""
         if not self._history:
             raise InputError("no answer was given yet, so there is none to take back")
         self._history.pop()
-        self._logs.pop()
         self._spent.pop()
+        self._retreat()
         return self
+
+    def _retreat(self) -> None:
+        """Go back to the belief before the last answer."""
+        self._logs.pop()
 
     def explain(self) -> str:
         """Why this feature is next, or why it is time to stop: costs, chances, and what would change it."""

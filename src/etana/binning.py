@@ -240,6 +240,31 @@ class Binner:
         over_chunks(run, self.n_features, width)
         return codes
 
+    def edges_of(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Edges of some columns one after the other, their offsets, and the codes of missing values."""
+        starts, ends = self.edge_offsets[columns], self.edge_offsets[columns + 1]
+        offsets = np.concatenate(([0], np.cumsum(ends - starts, dtype=np.int64)))
+        where = np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])
+        return self.edges[where], offsets, self.missing_codes[columns]
+
+    def encode(self, table: Table, columns: np.ndarray) -> np.ndarray:
+        """Codes of some columns, one row per column, shape (columns, n); -1 where a value is no evidence."""
+        self._check_width(table)
+        table, n_cells = table.by_column(), np.diff(self.cell_offsets)
+        out = np.empty((columns.size, table.n_rows), dtype=np.int32)
+        width = max(_BLOCK // max(table.n_rows, 1), 1)
+
+        def run(first: int, last: int) -> None:
+            for a in range(first, last, width):
+                part = columns[a : min(a + width, last)]
+                block = table.block(part, self.levels)
+                codes = np.empty((table.n_rows, part.size), dtype=np.int32)
+                kernel.encode_columns(block, 0, *self.edges_of(part), n_cells[part], codes)
+                out[a : a + part.size] = codes.T
+
+        over_chunks(run, columns.size, width)
+        return out
+
     def _check_width(self, table: Table) -> None:
         if table.n_features != self.n_features:
             raise InputError(

@@ -23,19 +23,18 @@ from etana.policies import GridSolver, Policy, Solver, ThresholdSolver, solver_f
 from etana.problem import Problem
 from etana.table import Table, read_table
 
-__all__ = ["ETANAClassifier", "FETANAClassifier"]
+__all__ = ["BinnedClassifier", "ETANAClassifier", "FETANAClassifier"]
 
 _UNCHANGED = object()
 
 
-class _StoppingClassifier(ClassifierMixin, BaseEstimator):
-    """Fit, classification and prices, shared by all classifiers with a fixed order of features."""
+class BinnedClassifier(ClassifierMixin, BaseEstimator):
+    """Reading, binning, counting and classification, shared by all classifiers over binned features."""
 
     feature_costs: Any
     misclassification_costs: Any
     n_bins: Any
     binning: Any
-    ordering: Any
     priors: Any
     missing: Any
     random_state: Any
@@ -43,10 +42,12 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     binner_: Binner
     counts_: Counts
-    _model: Model | None
+    _model: Any
+
+    _learnt = ("classes_", "n_features_in_", "feature_names_in_", "binner_", "counts_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn bins, counts, order and policy from training data.
+        """Learn from training data.
 
         Parameters
         ----------
@@ -58,36 +59,8 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
         table, codes, weights = self._read(X, y, sample_weight, reset=True)
         self._check_parameters()
         self._count_first(table, codes, weights)
+        self._keep(table, codes, weights)
         self._model = self._solve()
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a block of training rows.
-
-        Bins are those of the first block (for a stream whose first rows are not typical, pass fitted bins:
-        ``binning=Binner(...).fit(...)`` or ``Binner.from_edges(...)``); with the same bins, blocks give the same
-        counts as one ``fit`` on all rows, bit for bit. The policy is solved again when it is next needed.
-
-        Parameters
-        ----------
-        classes : array, optional
-            All labels that can occur; needed in the first call unless its block has them all.
-        """
-        if not hasattr(self, "counts_"):
-            known = np.unique(y) if classes is None else np.unique(np.asarray(classes))
-            table, codes, weights = self._read(X, y, sample_weight, reset=True, classes=known)
-            self._check_parameters()
-            self._count_first(table, codes, weights)
-        else:
-            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise InputError(
-                    f"classes is {np.unique(np.asarray(classes)).tolist()}, but the first block had "
-                    f"{self.classes_.tolist()}; all blocks share one set of classes"
-                )
-            table, codes, weights = self._read(X, y, sample_weight, reset=False, classes=self.classes_)
-            block = Counts.of(self.binner_, table, codes, weights, self.classes_.size)
-            self.counts_ = self.counts_.merge(block)
-        self._model = None
         return self
 
     def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
@@ -122,56 +95,23 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
         return run_case(self.start(max_cost), fetch)
 
     def with_costs(self, feature_costs: Any = _UNCHANGED, misclassification_costs: Any = _UNCHANGED) -> Self:
-        """The same classifier under new prices: no data, no new fit, only order and policy are made again."""
+        """The same classifier under new prices: no data, no new fit, only what depends on prices is made again."""
         check_is_fitted(self)
         new = clone(self)
         if feature_costs is not _UNCHANGED:
             new.feature_costs = feature_costs
         if misclassification_costs is not _UNCHANGED:
             new.misclassification_costs = misclassification_costs
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "binner_", "counts_"):
+        for name in self._learnt:
             if hasattr(self, name):
                 setattr(new, name, getattr(self, name))
         new._model = new._solve()
         return new
 
     @property
-    def model_(self) -> Model:
-        """All that classification needs, without scikit-learn: bins, order, problem and policy."""
+    def model_(self) -> Any:
+        """All that classification needs, without scikit-learn."""
         return self._solved()
-
-    @property
-    def problem_(self) -> Problem:
-        """The stopping problem that was solved."""
-        return self._solved().problem
-
-    @property
-    def policy_(self) -> Policy:
-        """The policy that decides when to stop."""
-        return self._solved().policy
-
-    @property
-    def feature_order_(self) -> np.ndarray:
-        """Column indices in the order in which features are asked."""
-        return self._solved().order
-
-    @property
-    def expected_cost_(self) -> float:
-        """Expected cost of an instance, features and mistakes, under the model."""
-        return self.policy_.expected_cost
-
-    @property
-    def expected_n_features_(self) -> float:
-        """Expected number of features asked of an instance, under the model."""
-        return self.policy_.expected_n_features
-
-    @property
-    def optimality_gap_(self) -> float:
-        """How far above the least possible expected cost ``expected_cost_`` is at most, in units of cost."""
-        return self.policy_.gap
-
-    def _solver(self, problem: Problem) -> Solver:
-        raise AssertionError("each classifier names its solver")
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, reset: bool, classes: np.ndarray | None = None
@@ -219,6 +159,9 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
             warnings.simplefilter("ignore", CostWarning)  # given once, when the policy is solved
             resolve_mistakes(self.misclassification_costs, n_classes)
         self._resolve_priors(np.ones(n_classes))
+
+    def _keep(self, table: Table, codes: np.ndarray, weights: np.ndarray) -> None:
+        """Hold on to what a new solution needs of the training rows; counts are enough for most."""
 
     def _count_first(self, table: Table, codes: np.ndarray, weights: np.ndarray) -> None:
         """Bins and counts of the first rows."""
@@ -269,19 +212,11 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
             return int(self.random_state.integers(2**31 - 1))
         return int(self.random_state.randint(2**31 - 1))
 
-    def _solve(self) -> Model:
-        counts = self.counts_
-        prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
-        priors = self._resolve_priors(counts.classes)
-        likelihoods = counts.likelihoods()
-        order = order_features(self.ordering, counts, likelihoods, priors, prices.full)
-        cells, offsets = reorder_cells(likelihoods, counts.offsets, order)
-        mistakes = resolve_mistakes(self.misclassification_costs, self.classes_.size)
-        problem = Problem.from_cells(priors, cells, offsets, prices.in_order(order), mistakes)
-        policy = self._solver(problem).solve(problem)
-        return Model(self.binner_, self.classes_, order, problem, policy, self._names())
+    def _solve(self) -> Any:
+        """The model: what classification needs."""
+        raise AssertionError("each classifier makes its model")
 
-    def _solved(self) -> Model:
+    def _solved(self) -> Any:
         check_is_fitted(self)
         if self._model is None:
             self._model = self._solve()
@@ -294,6 +229,87 @@ class _StoppingClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class _StoppingClassifier(BinnedClassifier):
+    """Shared by all classifiers with a fixed order of features."""
+
+    ordering: Any
+    _model: Model | None
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add a block of training rows.
+
+        Bins are those of the first block (for a stream whose first rows are not typical, pass fitted bins:
+        ``binning=Binner(...).fit(...)`` or ``Binner.from_edges(...)``); with the same bins, blocks give the same
+        counts as one ``fit`` on all rows, bit for bit. The policy is solved again when it is next needed.
+
+        Parameters
+        ----------
+        classes : array, optional
+            All labels that can occur; needed in the first call unless its block has them all.
+        """
+        if not hasattr(self, "counts_"):
+            known = np.unique(y) if classes is None else np.unique(np.asarray(classes))
+            table, codes, weights = self._read(X, y, sample_weight, reset=True, classes=known)
+            self._check_parameters()
+            self._count_first(table, codes, weights)
+        else:
+            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+                raise InputError(
+                    f"classes is {np.unique(np.asarray(classes)).tolist()}, but the first block had "
+                    f"{self.classes_.tolist()}; all blocks share one set of classes"
+                )
+            table, codes, weights = self._read(X, y, sample_weight, reset=False, classes=self.classes_)
+            block = Counts.of(self.binner_, table, codes, weights, self.classes_.size)
+            self.counts_ = self.counts_.merge(block)
+        self._model = None
+        return self
+
+    @property
+    def problem_(self) -> Problem:
+        """The stopping problem that was solved."""
+        return self._solved().problem
+
+    @property
+    def policy_(self) -> Policy:
+        """The policy that decides when to stop."""
+        return self._solved().policy
+
+    @property
+    def feature_order_(self) -> np.ndarray:
+        """Column indices in the order in which features are asked."""
+        return self._solved().order
+
+    @property
+    def expected_cost_(self) -> float:
+        """Expected cost of an instance, features and mistakes, under the model."""
+        return self.policy_.expected_cost
+
+    @property
+    def expected_n_features_(self) -> float:
+        """Expected number of features asked of an instance, under the model."""
+        return self.policy_.expected_n_features
+
+    @property
+    def optimality_gap_(self) -> float:
+        """How far above the least possible expected cost ``expected_cost_`` is at most, in units of cost."""
+        return self.policy_.gap
+
+    def _solver(self, problem: Problem) -> Solver:
+        raise AssertionError("each classifier names its solver")
+
+    def _solve(self) -> Model:
+        counts = self.counts_
+        prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
+        priors = self._resolve_priors(counts.classes)
+        likelihoods = counts.likelihoods()
+        order = order_features(self.ordering, counts, likelihoods, priors, prices.full)
+        cells, offsets = reorder_cells(likelihoods, counts.offsets, order)
+        mistakes = resolve_mistakes(self.misclassification_costs, self.classes_.size)
+        problem = Problem.from_cells(priors, cells, offsets, prices.in_order(order), mistakes)
+        policy = self._solver(problem).solve(problem)
+        return Model(self.binner_, self.classes_, order, problem, policy, self._names())
 
 
 class ETANAClassifier(_StoppingClassifier):

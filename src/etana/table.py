@@ -56,6 +56,15 @@ class Table:
         """The same table, stored so that columns are quick to read."""
         return self if self.sparse is None or self.sparse.format == "csc" else Table(sparse=self.sparse.tocsc())
 
+    def rows(self, index: np.ndarray) -> Table:
+        """The table of these rows."""
+        if self.sparse is not None:
+            return Table(sparse=self.sparse.tocsr()[index])
+        if self.dense is not None:
+            return Table(dense=self.dense[index], names=self.names)
+        assert self._columns is not None
+        return Table(columns=[c[index] for c in self._columns], names=self.names)
+
     def levels(self, column: int, rows: Any = slice(None)) -> np.ndarray:
         """Sorted distinct labels of a categorical column in these rows, missing ones left out."""
         assert self._columns is not None
