@@ -1,0 +1,135 @@
+"""Quantiles of columns that no machine sees whole: summaries that merge.
+
+A sketch of a column is a short list of values with weights, sorted. While a column has no more than ``size`` different
+values it is simply the column, without error. A longer list is shortened: with W its weight, the scale of ranks 0..W is
+cut into ``size`` cells of width W / size; of the values whose ranks end in one cell only the one that leaves the cell
+stays, and takes over the weight of those below it. So weight moves upwards, by less than a cell::
+
+    0  <=  rank(x) - estimate(x)  <=  error        rank(x) = weight of the values <= x
+
+Merging lists adds their errors, and shortening the merged list adds at most W / size. Each level of a tree of merges
+holds the weight of all rows once, so the error is at most (levels + 1) / size of the total, whatever the data are and
+in whatever order they come. Each sketch carries the bound that holds for it, by column, which is often much smaller.
+Nothing is drawn at random: the same parts in the same order give the same sketch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from etana.distributed.columns import Column, read_columns
+from etana.table import Table
+from etana.threads import over_chunks
+
+__all__ = ["Sketch"]
+
+_Pairs = tuple[np.ndarray, np.ndarray, float]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Sorted values and weights of every column of a table, shortened to at most ``size`` each.
+
+    Attributes
+    ----------
+    values, weights : arrays
+        Those of column k are ``values[offsets[k]:offsets[k + 1]]``.
+    offsets : array (K + 1,)
+    errors : array (K,)
+        By how much weight the rank of a value can be underestimated, at most.
+    size : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from etana.distributed import Sketch
+    >>> from etana.table import read_table
+    >>> parts = np.arange(40_000.0).reshape(4, 10_000, 1)
+    >>> sketch = Sketch.merge([Sketch.of(read_table(part), np.ones(10_000), size=100) for part in parts])
+    >>> sketch.values.size, bool(sketch.errors[0] <= 2 / 100 * 40_000)
+    (100, True)
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    errors: np.ndarray
+    size: int
+
+    @classmethod
+    def of(
+        cls, table: Table, weights: np.ndarray, size: int, visit: Callable[[Column], None] = lambda column: None
+    ) -> Sketch:
+        """The sketch of a table, its categorical columns left out; ``visit`` sees each column that is read."""
+        found: dict[int, _Pairs] = {}
+
+        def run(column: Column) -> None:
+            visit(column)
+            found[column.index] = _shorten(*column.distinct(), size)
+
+        read_columns(table, weights, run)
+        return cls._join(found, table.n_features, size)
+
+    @classmethod
+    def merge(cls, sketches: Sequence[Sketch]) -> Sketch:
+        """The sketch of all rows together; a single one stays as it is."""
+        if len(sketches) == 1:
+            return sketches[0]
+        n, size = sketches[0].errors.size, sketches[0].size
+        found: dict[int, _Pairs] = {}
+
+        def run(first: int, last: int) -> None:
+            for k in range(first, last):
+                values, weights, extra = _shorten(*_add([s.column(k) for s in sketches]), size)
+                found[k] = values, weights, extra + sum(float(s.errors[k]) for s in sketches)
+
+        over_chunks(run, n, 64)
+        return cls._join(found, n, size)
+
+    def column(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values and weights of one column."""
+        chosen = slice(self.offsets[k], self.offsets[k + 1])
+        return self.values[chosen], self.weights[chosen]
+
+    def rank(self, k: int, x: float) -> float:
+        """Estimated weight of the values of column k that are at most x: not too high, and too low by ``errors[k]``."""
+        values, weights = self.column(k)
+        return float(weights[: np.searchsorted(values, x, side="right")].sum())
+
+    @classmethod
+    def _join(cls, found: dict[int, _Pairs], n: int, size: int) -> Sketch:
+        nothing = np.empty(0), np.empty(0), 0.0
+        columns = [found.get(k, nothing) for k in range(n)]
+        return cls(
+            np.concatenate([np.empty(0), *(c[0] for c in columns)]),
+            np.concatenate([np.empty(0), *(c[1] for c in columns)]),
+            np.concatenate(([0], np.cumsum([c[0].size for c in columns], dtype=np.int64))),
+            np.array([c[2] for c in columns]),
+            size,
+        )
+
+
+def _add(lists: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """One sorted list of different values; weights of equal values are added in the order of the lists."""
+    values = np.concatenate([v for v, _ in lists])
+    if not values.size:
+        return values, values
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    firsts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return values[firsts], np.add.reduceat(np.concatenate([w for _, w in lists])[order], firsts)
+
+
+def _shorten(values: np.ndarray, weights: np.ndarray, size: int) -> _Pairs:
+    """At most ``size`` of the values, and the largest weight that moved past a rank."""
+    if values.size <= size:
+        return values, weights, 0.0
+    reached = np.cumsum(weights)
+    cells = np.floor(reached * (size / reached[-1]))
+    cells[-1] = size
+    stay = np.flatnonzero(np.diff(cells, prepend=0.0) > 0)
+    taken = np.diff(reached[stay], prepend=0.0)
+    return values[stay], taken, float((taken - weights[stay]).max())
