@@ -11,16 +11,18 @@ __version__ = "0.1.0"
 # program that only catches etana's errors, need not wait for.
 _HOMES = {
     "Acquisition": "acquisition",
+    "AdaptiveClassifier": "adaptive",
     "Binner": "binning",
     "Case": "acquisition",
     "ETANAClassifier": "classifiers",
     "FETANAClassifier": "classifiers",
     "FeatureCosts": "costs",
     "Problem": "problem",
+    "SequentialClassifier": "sequential",
     "load": "modelfile",
     "save": "modelfile",
 }
-_MODULES = ("checks", "errors", "experiments", "plots", "policies", "report", "selection")
+_MODULES = ("checks", "datasets", "distributed", "errors", "experiments", "plots", "policies", "report", "selection")
 
 __all__ = [*sorted(_HOMES), *_MODULES]
 

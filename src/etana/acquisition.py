@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from reprlib import repr as short
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from etana.problem import Problem
 from etana.table import Table, plain_value, read_table
 from etana.threads import over_chunks
 
-__all__ = ["Acquisition", "Answer", "Case", "Model"]
+__all__ = ["Acquisition", "Answer", "AnyModel", "Case", "Model"]
 
 _ROWS_PER_THREAD = 2048
 
@@ -69,6 +69,56 @@ class Acquisition:
         return self._order[: self.n_features[i]]
 
 
+class AnyModel(Protocol):
+    """What every model has, whichever way it chooses what to ask."""
+
+    @property
+    def binner(self) -> Binner:
+        """Bins of all columns."""
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Class labels."""
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the columns."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns that a table must have."""
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Column indices that can be asked for."""
+
+    @property
+    def priors(self) -> np.ndarray:
+        """Probability of each class before anything is asked."""
+
+    @property
+    def mistakes(self) -> np.ndarray:
+        """Misclassification costs."""
+
+    @property
+    def full_price(self) -> float:
+        """What all features together cost."""
+
+    @property
+    def expected_cost(self) -> float:
+        """What an instance is expected to cost, features and mistakes."""
+
+    @property
+    def expected_n_features(self) -> float:
+        """How many features are expected to be asked."""
+
+    def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
+        """Classify rows."""
+
+    def start(self, max_cost: float | None = None) -> Case:
+        """A case that asks for one value at a time."""
+
+
 @dataclass(frozen=True)
 class Model:
     """All that classification needs: bins, order, problem and policy. Knows nothing of estimators."""
@@ -89,6 +139,21 @@ class Model:
     def columns(self) -> np.ndarray:
         """Column indices that can be asked for, in the order of asking."""
         return self.plan.columns
+
+    @property
+    def priors(self) -> np.ndarray:
+        """Probability of each class before anything is asked."""
+        return self.problem.priors
+
+    @property
+    def expected_cost(self) -> float:
+        """What an instance is expected to cost, features and mistakes."""
+        return self.policy.expected_cost
+
+    @property
+    def expected_n_features(self) -> float:
+        """How many features are expected to be asked."""
+        return self.policy.expected_n_features
 
     @property
     def mistakes(self) -> np.ndarray:

@@ -23,45 +23,23 @@ from etana.policies import GridSolver, Policy, Solver, ThresholdSolver, solver_f
 from etana.problem import Problem
 from etana.table import Table, read_table
 
-__all__ = ["BinnedClassifier", "ETANAClassifier", "FETANAClassifier"]
+__all__ = ["AcquiringClassifier", "BinnedClassifier", "ETANAClassifier", "FETANAClassifier"]
 
 _UNCHANGED = object()
 
 
-class BinnedClassifier(ClassifierMixin, BaseEstimator):
-    """Reading, binning, counting and classification, shared by all classifiers over binned features."""
+class AcquiringClassifier(ClassifierMixin, BaseEstimator):
+    """Reading of tables, classification and new prices, shared by all classifiers that acquire features."""
 
     feature_costs: Any
     misclassification_costs: Any
-    n_bins: Any
-    binning: Any
-    priors: Any
-    missing: Any
     random_state: Any
 
     classes_: np.ndarray
-    binner_: Binner
-    counts_: Counts
     _model: Any
 
-    _learnt = ("classes_", "n_features_in_", "feature_names_in_", "binner_", "counts_")
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from training data.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame, (n, K)
-        y : array (n,)
-        sample_weight : array (n,), optional
-            A weight counts as that many copies of the row.
-        """
-        table, codes, weights = self._read(X, y, sample_weight, reset=True)
-        self._check_parameters()
-        self._count_first(table, codes, weights)
-        self._keep(table, codes, weights)
-        self._model = self._solve()
-        return self
+    # What the same classifier under new prices takes over.
+    _carried: tuple[str, ...] = ("classes_", "n_features_in_", "feature_names_in_")
 
     def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
         """Classify rows, asking of each only the features that pay.
@@ -102,7 +80,7 @@ class BinnedClassifier(ClassifierMixin, BaseEstimator):
             new.feature_costs = feature_costs
         if misclassification_costs is not _UNCHANGED:
             new.misclassification_costs = misclassification_costs
-        for name in self._learnt:
+        for name in self._carried:
             if hasattr(self, name):
                 setattr(new, name, getattr(self, name))
         new._model = new._solve()
@@ -151,6 +129,69 @@ class BinnedClassifier(ClassifierMixin, BaseEstimator):
             if table.names is not None:
                 self.feature_names_in_ = np.array(table.names, dtype=object)
 
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _seed(self) -> int:
+        """An integer seed; None stands for 0, so that the same data gives the same model."""
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        if hasattr(self.random_state, "integers"):
+            return int(self.random_state.integers(2**31 - 1))
+        return int(self.random_state.randint(2**31 - 1))
+
+    def _solve(self) -> Any:
+        """The model: what classification needs."""
+        raise AssertionError("each classifier makes its model")
+
+    def _solved(self) -> Any:
+        check_is_fitted(self)
+        if self._model is None:
+            self._model = self._solve()
+        return self._model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class BinnedClassifier(AcquiringClassifier):
+    """Bins and counts, shared by all classifiers over binned features."""
+
+    n_bins: Any
+    binning: Any
+    priors: Any
+    missing: Any
+
+    binner_: Binner
+    counts_: Counts
+
+    _carried = (*AcquiringClassifier._carried, "binner_", "counts_")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, (n, K)
+        y : array (n,)
+        sample_weight : array (n,), optional
+            A weight counts as that many copies of the row.
+        """
+        table, codes, weights = self._read(X, y, sample_weight, reset=True)
+        self._check_parameters()
+        self._count_first(table, codes, weights)
+        self._keep(table, codes, weights)
+        self._model = self._solve()
+        return self
+
     def _check_parameters(self) -> None:
         """Everything that can be wrong without looking at the data is found before any work."""
         n_classes, n_features = self.classes_.size, self.n_features_in_
@@ -197,38 +238,6 @@ class BinnedClassifier(ClassifierMixin, BaseEstimator):
         if p.shape != (n,) or not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
             raise InputError(f"priors is {self.priors!r}; it must be {n} numbers >= 0 that sum to 1, one per class")
         return p / p.sum()
-
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else list(names)
-
-    def _seed(self) -> int:
-        """An integer seed; None stands for 0, so that the same data gives the same model."""
-        if self.random_state is None:
-            return 0
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        if hasattr(self.random_state, "integers"):
-            return int(self.random_state.integers(2**31 - 1))
-        return int(self.random_state.randint(2**31 - 1))
-
-    def _solve(self) -> Any:
-        """The model: what classification needs."""
-        raise AssertionError("each classifier makes its model")
-
-    def _solved(self) -> Any:
-        check_is_fitted(self)
-        if self._model is None:
-            self._model = self._solve()
-        return self._model
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 class _StoppingClassifier(BinnedClassifier):

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from etana.acquisition import Case
 
-__all__ = ["explain", "plain"]
+__all__ = ["explain", "plain", "why_ask", "why_stop"]
 
 _MOST_ANSWERS = 6
 
@@ -33,9 +33,9 @@ def explain(case: Case) -> str:
     if reason == "budget":
         lines.append(f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow.")
     elif reason == "policy":
-        lines.append(_why_stop(feature, price, onward, stop))
+        lines.append(why_stop(feature, price, onward, stop))
     else:
-        lines.append(_why_ask(feature, price, onward, stop))
+        lines.append(why_ask(feature, price, onward, stop))
         lines.extend(_chances(case, k, belief))
     return "\n".join(lines)
 
@@ -45,7 +45,8 @@ def plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _why_stop(feature: object, price: float, onward: float, stop: float) -> str:
+def why_stop(feature: object, price: float, onward: float, stop: float) -> str:
+    """Why a feature is not asked for."""
     if not np.isfinite(onward):
         return f"Stop: neither {feature!r} nor anything after it can pay for itself."
     text = f"Stop: asking for {feature!r} (price {price:.4g}) and going on is expected to cost {onward:.4g}."
@@ -55,7 +56,8 @@ def _why_stop(feature: object, price: float, onward: float, stop: float) -> str:
     return text
 
 
-def _why_ask(feature: object, price: float, onward: float, stop: float) -> str:
+def why_ask(feature: object, price: float, onward: float, stop: float) -> str:
+    """Why a feature is asked for."""
     text = f"Ask for {feature!r} (price {price:.4g}): going on with it is expected to cost {onward:.4g} in all"
     if onward < stop:
         return f"{text}, {stop - onward:.4g} less. It would not be asked at a price above {price + stop - onward:.4g}."

@@ -11,7 +11,8 @@ Metadata, each entry a text:
 ``package_version``   version of etana that wrote it
 ``estimator``         name of the class, one of those in ``_HOMES``
 ``content``           JSON: ``parameters``, ``classes`` (type and labels), ``names`` of features or null,
-                      ``binner`` (method, levels of categorical columns), ``policy`` (class and numbers)
+                      ``binner`` (method, levels of categorical columns), ``policy`` (class and numbers),
+                      or, of an adaptive classifier, ``graph``
 ====================  ==================================================================================
 
 Arrays, with K features, N classes and C cells (bins of all features):
@@ -27,6 +28,8 @@ Arrays, with K features, N classes and C cells (bins of all features):
 ``policy.*``                                   the policy's :class:`~etana.policies.base.State`
 ``parameters.*``                               parameters that are numeric arrays
 =============================================  =========================================================
+
+A decision graph takes the place of order, problem and policy: see :mod:`etana.modelfile.adaptive`.
 
 What can be derived is not stored, so that no two parts of a file can contradict each other. All the rest is
 checked when it is read: a file that was made by hand, with a right digest, gives a valid model or an error.
@@ -48,11 +51,12 @@ from typing import Any
 import numpy as np
 
 import etana
-from etana.acquisition import Model
+from etana.acquisition import AnyModel, Model
 from etana.binning import Binner
 from etana.errors import EtanaError, InputError, ModelFileError
 from etana.likelihood import Counts
 from etana.modelfile import container
+from etana.modelfile.adaptive import decode_graph, encode_graph
 from etana.modelfile.values import Decoder, Encoder
 from etana.policies.base import Policy, State
 from etana.policies.exact import ExactPolicy
@@ -64,7 +68,11 @@ from etana.problem import Problem, check_cells
 __all__ = ["ModelFileError", "load", "load_model", "read_metadata", "save"]
 
 # Classes that can be stored, with their modules: these import scikit-learn, which classification does not need.
-_HOMES = {"ETANAClassifier": "etana.classifiers", "FETANAClassifier": "etana.classifiers"}
+_HOMES = {
+    "ETANAClassifier": "etana.classifiers", "FETANAClassifier": "etana.classifiers",
+    "AdaptiveClassifier": "etana.adaptive.classifier",
+}  # fmt: skip
+_ADAPTIVE = "AdaptiveClassifier"
 _POLICIES: dict[str, type[Policy]] = {
     p.__name__: p for p in (AlphaPolicy, ExactPolicy, FittedPolicy, FreePolicy, GridPolicy, ThresholdPolicy)
 }
@@ -78,7 +86,7 @@ def save(clf: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    clf : ETANAClassifier or FETANAClassifier
+    clf : ETANAClassifier, FETANAClassifier or AdaptiveClassifier
         Its parameters must be plain values, arrays, or objects of etana; ``random_state`` None or a whole number.
     path : str or path
         A file that is there is replaced in one step; a crash leaves the old file or the new one.
@@ -93,9 +101,12 @@ def save(clf: Any, path: str | os.PathLike[str]) -> None:
             "classes": encoder.labels(model.classes),
             "names": encoder.names(model.names),
             "binner": encoder.binner(model.binner, "binner"),
-            "policy": _encode_policy(model.policy, encoder),
         }
-        arrays = encoder.arrays | _problem_arrays(model)
+        if estimator == _ADAPTIVE:
+            content["graph"], own = encode_graph(model, clf.cv_costs_)
+        else:
+            content["policy"], own = _encode_policy(model.policy, encoder), _problem_arrays(model)
+        arrays = encoder.arrays | own
         arrays |= {"counts.cells": clf.counts_.cells, "counts.classes": clf.counts_.classes}
         text = json.dumps(content, sort_keys=True, allow_nan=False, separators=(",", ":"))
         _decode_estimator(estimator, json.loads(text), arrays)
@@ -117,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _decode_estimator(metadata["estimator"], json.loads(metadata["content"]), arrays)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load_model(path: str | os.PathLike[str]) -> AnyModel:
     """What classification needs of the classifier, with ``acquire`` and ``start``; does not import scikit-learn.
 
     Raises
@@ -128,7 +139,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     where = os.fsdecode(path)
     metadata, arrays = container.read(where, lambda name: not name.startswith(("counts.", "parameters.")))
     with _reading(where):
-        return _decode_model(json.loads(metadata["content"]), arrays)
+        return _decode_model(metadata["estimator"], json.loads(metadata["content"]), arrays)[0]
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -139,21 +150,22 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         With ``etana_format``, ``package_version``, ``sha256``, ``estimator``, ``parameters`` (as they are stored),
         ``classes``, ``feature_names`` (or None), ``policy``, and the policy's ``expected_n_features`` and
-        ``lower_bound``.
+        ``lower_bound`` (None for a decision graph, which knows of none).
     """
     where = os.fsdecode(path)
     metadata = container.read_metadata(where)
     with _reading(where):
         content = json.loads(metadata["content"])
-        policy = State({}, content["policy"]["numbers"])
+        adaptive = metadata["estimator"] == _ADAPTIVE
+        policy = State({}, content["graph"] if adaptive else content["policy"]["numbers"])
         return {
             **{name: metadata[name] for name in ("etana_format", "package_version", "sha256", "estimator")},
             "parameters": content["parameters"],
             "classes": Decoder({}).labels(content["classes"]).tolist(),
             "feature_names": content["names"],
-            "policy": content["policy"]["class"],
+            "policy": "Graph" if adaptive else content["policy"]["class"],
             "expected_n_features": policy.number("n_features"),
-            "lower_bound": policy.number("lower_bound"),
+            "lower_bound": None if adaptive else policy.number("lower_bound"),
         }
 
 
@@ -206,9 +218,9 @@ def _encode_policy(policy: Policy, encoder: Encoder) -> dict[str, Any]:
 
 
 def _decode_estimator(name: str, content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    model = _decode_model(content, arrays)
     if name not in _HOMES:
         raise InputError(f"its class {name!r} is not known to this version of etana; upgrade etana")
+    model, learnt = _decode_model(name, content, arrays)
     kind = getattr(importlib.import_module(_HOMES[name]), name)
     given = content["parameters"]
     unknown = sorted(set(given) - set(kind().get_params(deep=False)))
@@ -216,15 +228,16 @@ def _decode_estimator(name: str, content: dict[str, Any], arrays: dict[str, np.n
         raise InputError(f"{name} has no parameter {', '.join(map(repr, unknown))} in this version of etana")
     decoder = Decoder(arrays, model.binner)
     clf = kind(**{key: decoder.decode(value) for key, value in given.items()})
-    clf.classes_, clf.n_features_in_, clf.binner_ = model.classes, model.problem.n_features, model.binner
+    clf.classes_, clf.n_features_in_, clf.binner_ = model.classes, model.n_features, model.binner
     if model.names is not None:
         clf.feature_names_in_ = np.array(model.names, dtype=object)
     clf.counts_ = _decode_counts(arrays, model)
     clf._model = model
+    vars(clf).update(learnt)
     return clf
 
 
-def _decode_counts(arrays: dict[str, np.ndarray], model: Model) -> Counts:
+def _decode_counts(arrays: dict[str, np.ndarray], model: AnyModel) -> Counts:
     offsets, n = model.binner.cell_offsets, model.classes.size
     state = State(arrays, {})
     cells, totals = state.array("counts.cells", (int(offsets[-1]), n)), state.array("counts.classes", (n,))
@@ -234,7 +247,10 @@ def _decode_counts(arrays: dict[str, np.ndarray], model: Model) -> Counts:
     return Counts(cells, offsets, totals)
 
 
-def _decode_model(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+def _decode_model(
+    estimator: str, content: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[AnyModel, dict[str, Any]]:
+    """The model, and what else its classifier learnt."""
     decoder = Decoder(arrays)
     binner = decoder.binner(content["binner"])
     classes = decoder.labels(content["classes"])
@@ -242,13 +258,17 @@ def _decode_model(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mod
     if not classes.size or (classes[1:] <= classes[:-1]).any() or (classes != classes).any():
         raise InputError("class labels are not sorted and distinct")
     names = decoder.names(content["names"], binner.n_features)
+    if estimator == _ADAPTIVE:
+        adaptive, costs = decode_graph(content["graph"], arrays, binner, classes, names)
+        graph = adaptive.graph
+        return adaptive, {"m_": graph.evidence.m, "look_ahead_": graph.levels, "cv_costs_": costs}
     state = State(arrays, {})
     order = state.array("order", (binner.n_features,), np.int64)
     if not binner.n_features or not np.array_equal(np.sort(order), np.arange(order.size)):
         raise InputError("the order does not hold every column once")
     problem = _decode_problem(state, binner, order, classes.size)
     policy = _decode_policy(content["policy"], arrays, problem)
-    return Model(binner, classes, order, problem, policy, names)
+    return Model(binner, classes, order, problem, policy, names), {}
 
 
 def _decode_problem(state: State, binner: Binner, order: np.ndarray, n: int) -> Problem:

@@ -1,0 +1,245 @@
+"""From training rows to an order, a classifier on each prefix, and honest walks.
+
+A *walk* is what the stopping rule is learnt from: the posteriors of a training row after 0, 1, ..., K features, made
+without that row.  Three ways lead there:
+
+* nearest neighbours: every row is left out of its own vote;
+* an estimator: it is fitted on the other folds, for every prefix;
+* *nested*: the whole of it, screen, order and classifier, is done again without the row's fold.  Where there are more
+  features than rows, some feature fits the rows by chance, and an order chosen on all of them looks better than it
+  is; nested walks do not.  Nor are the gains that the search sees believed then: the order has full length, and the
+  walks say how much of it is worth its price.  Each fold has an order of its own there; stages are counted, not
+  features, and have the prices of the final order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from etana.costs import ResolvedCosts
+from etana.sequential.calibration import fit_temperature, temper
+from etana.sequential.encoding import Feature, learn_feature
+from etana.sequential.order import EstimatorSearch, Found, NeighbourSearch, out_of_fold
+from etana.sequential.prefixes import (
+    Neighbours,
+    Prefixes,
+    deal_folds,
+    fit_estimators,
+    in_folds,
+    takes_missing,
+    travel,
+)
+from etana.sequential.progress import Tell
+from etana.sequential.screen import screen_features
+from etana.table import Table
+
+__all__ = ["Learnt", "Settings", "Training", "learn"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a fit, checked."""
+
+    estimator: Any
+    by_estimator: bool
+    max_features: int
+    screen: Any
+    nested: Any
+    folds: int
+    max_rows: int
+    n_jobs: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training rows and what things cost."""
+
+    table: Table
+    codes: np.ndarray
+    levels: dict[int, np.ndarray]
+    prices: ResolvedCosts
+    mistakes: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        """N."""
+        return self.mistakes.shape[0]
+
+    def values(self, columns: np.ndarray) -> np.ndarray:
+        """These columns as floats, (n, columns)."""
+        return np.asarray(self.table.block(columns, self.levels), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a fit finds and new prices do not change.
+
+    Attributes
+    ----------
+    columns : array (K,)
+        Column indices in the order of acquisition.
+    prefixes : Prefixes
+    temperatures : array (K,)
+    floor : float
+    walks : array (K + 1, n, N)
+        Calibrated posteriors of training rows by stage.
+    codes : array (n,)
+        Classes of those rows.
+    """
+
+    columns: np.ndarray
+    prefixes: Prefixes
+    temperatures: np.ndarray
+    floor: float
+    walks: np.ndarray
+    codes: np.ndarray
+
+    def calibrated(self, k: int, posteriors: np.ndarray) -> np.ndarray:
+        """Posteriors after feature k (counted from 0), made honest."""
+        return temper(posteriors, self.prefixes.prior, float(self.temperatures[k]), self.floor)
+
+
+@dataclass(frozen=True)
+class _Route:
+    """An order: columns of the table, their encodings, and what the search found."""
+
+    columns: np.ndarray
+    features: list[Feature]
+    found: Found
+
+
+def learn(training: Training, settings: Settings, tell: Tell) -> Learnt:
+    """All of a fit but the stopping rule."""
+    rng = np.random.default_rng(settings.seed)
+    rows = _sample(training.codes, settings.max_rows, rng)
+    nested = _is_nested(training, settings, rows)
+    route = _find_route(training, settings, rows, settings.max_features, nested, tell)
+    values = training.values(route.columns)
+    if nested:
+        raw = _nested_walks(training, settings, rows, route.columns.size, rng, tell)
+    elif settings.estimator is None or settings.by_estimator:
+        raw = route.found.posteriors
+    else:
+        rows = np.arange(training.codes.size)
+        raw = _walks_in_folds(training, settings, route, values, rng, tell)
+    tell("fitting")
+    prefixes = _fit_prefixes(training, settings, route, values, _fitting_rows(training, settings, rows))
+    return _calibrate(route.columns, prefixes, raw, training.codes[rows])
+
+
+def _sample(codes: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """At most so many rows, every class in proportion."""
+    if codes.size <= most:
+        return np.arange(codes.size)
+    parts = -(-codes.size // most)
+    return np.flatnonzero(deal_folds(codes, parts, rng) == 0)
+
+
+def _fitting_rows(training: Training, settings: Settings, rows: np.ndarray) -> np.ndarray:
+    return rows if settings.estimator is None else np.arange(training.codes.size)
+
+
+def _is_nested(training: Training, settings: Settings, rows: np.ndarray) -> bool:
+    if settings.nested == "auto":
+        return training.table.n_features > rows.size
+    return bool(settings.nested)
+
+
+def _find_route(
+    training: Training, settings: Settings, rows: np.ndarray, most: int, to_the_end: bool, tell: Tell
+) -> _Route:
+    """Screen, encode and search, on these rows alone."""
+    tell("screening")
+    codes = training.codes[rows]
+    candidates = screen_features(
+        training.table, training.codes, rows, training.n_classes, training.prices.full, settings.screen
+    )
+    values = training.values(candidates)[rows]
+    features = [
+        learn_feature(values[:, k], len(training.levels[c]) if c in training.levels else None)
+        for k, c in enumerate(candidates.tolist())
+    ]
+    prices = ResolvedCosts(*(x[candidates] for x in vars(training.prices).values()))
+    search: NeighbourSearch | EstimatorSearch
+    if settings.by_estimator:
+        keep = takes_missing(settings.estimator)
+        plain = [f.plain(values[:, k], keep) for k, f in enumerate(features)]
+        folds = deal_folds(codes, settings.folds, np.random.default_rng(settings.seed))
+        search = EstimatorSearch(plain, codes, prices, training.mistakes, settings.estimator, folds, settings.n_jobs)
+    else:
+        scaled = [f.scaled(values[:, k]) for k, f in enumerate(features)]
+        search = NeighbourSearch(scaled, codes, prices, training.mistakes)
+    found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"))
+    return _Route(candidates[found.features], [features[f] for f in found.features], found)
+
+
+def _fit_prefixes(
+    training: Training, settings: Settings, route: _Route, values: np.ndarray, rows: np.ndarray
+) -> Prefixes:
+    codes, n_classes = training.codes[rows], training.n_classes
+    if settings.estimator is None:
+        return Neighbours.of(route.features, values[rows], codes, route.found.sizes, n_classes)
+    return fit_estimators(settings.estimator, route.features, values[rows], codes, n_classes, settings.n_jobs)
+
+
+def _nested_walks(
+    training: Training, settings: Settings, rows: np.ndarray, n_stages: int, rng: np.random.Generator, tell: Tell
+) -> np.ndarray:
+    """Posteriors (K, n, N) of rows whose fold had no part in order and classifier."""
+    folds = deal_folds(training.codes[rows], settings.folds, rng)
+
+    def one(inside: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+        route = _find_route(training, settings, rows[inside], n_stages, True, lambda text: None)
+        values = training.values(route.columns)
+        prefixes = _fit_prefixes(training, settings, route, values, rows[inside])
+        return _stretch(travel(prefixes, values[rows[held_out]]), prefixes.prior, n_stages)
+
+    parts = list(in_folds(folds))
+    jobs = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")(
+        delayed(one)(*part) for part in parts
+    )
+    out = np.empty((n_stages, rows.size, training.n_classes))
+    for done, (part, walked) in enumerate(zip(parts, jobs, strict=True), start=1):
+        out[:, part[1]] = walked
+        tell(f"{done} of {len(parts)} folds walked")
+    return out
+
+
+def _stretch(walked: np.ndarray, prior: np.ndarray, n_stages: int) -> np.ndarray:
+    """Walks of a shorter order stay where they ended."""
+    if not len(walked):
+        return np.tile(prior, (n_stages, walked.shape[1], 1))
+    return walked[np.minimum(np.arange(n_stages), len(walked) - 1)]
+
+
+def _walks_in_folds(
+    training: Training, settings: Settings, route: _Route, values: np.ndarray, rng: np.random.Generator, tell: Tell
+) -> np.ndarray:
+    """Posteriors (K, n, N) by the estimator on each prefix, fitted on the other folds."""
+    codes = training.codes
+    prior = np.bincount(codes, minlength=training.n_classes) / codes.size
+    folds = deal_folds(codes, settings.folds, rng)
+    keep = takes_missing(settings.estimator)
+    blocks = [f.plain(values[:, k], keep) for k, f in enumerate(route.features)]
+    jobs = Parallel(n_jobs=settings.n_jobs, return_as="generator")(
+        delayed(out_of_fold)(settings.estimator, np.concatenate(blocks[: k + 1], axis=1), codes, prior, folds)
+        for k in range(len(blocks))
+    )
+    out = np.empty((len(blocks), codes.size, training.n_classes))
+    for k, posteriors in enumerate(jobs):
+        out[k] = posteriors
+        tell(f"{k + 1} of {len(blocks)} prefixes cross-validated")
+    return out
+
+
+def _calibrate(columns: np.ndarray, prefixes: Prefixes, raw: np.ndarray, codes: np.ndarray) -> Learnt:
+    floor = 1.0 / (codes.size + prefixes.prior.size)
+    temperatures = np.array([fit_temperature(stage, prefixes.prior, codes, floor) for stage in raw])
+    honest = [temper(stage, prefixes.prior, t, floor) for stage, t in zip(raw, temperatures, strict=True)]
+    walks = np.stack([np.tile(prefixes.prior, (codes.size, 1)), *honest])
+    return Learnt(columns, prefixes, temperatures, floor, walks, codes)
