@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint format bench docs clean clean-kernels
+.PHONY: help install demo serve test test-slow lint format bench docs screenshots clean clean-kernels
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,11 @@ install: $(STAMP)  ## create .venv and install etana with everything it can use
 demo: $(STAMP)  ## fit on data bundled with scikit-learn and show the result
 	@echo "==> running the demonstration"
 	@$(BIN)/etana demo
+
+serve: $(STAMP)  ## serve two models fitted on bundled data, on http://127.0.0.1:8000
+	@echo "==> fitting the models into .demo, then serving them; Ctrl-C ends it"
+	@$(BIN)/python -m etana.service.demo .demo
+	@$(BIN)/etana serve .demo --store .demo/cases.sqlite
 
 test: $(STAMP)  ## run the test suite
 	@echo "==> running the tests"
@@ -50,6 +55,10 @@ docs: $(STAMP)  ## build the documentation into docs/_build/html; any warning is
 	@$(BIN)/python docs/draw.py docs/_pictures
 	@$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+screenshots: $(STAMP)  ## make the pictures of the web page again; needs Chromium
+	@echo "==> serving a model and driving Chromium through a case"
+	@$(BIN)/python docs/screenshot.py docs/screenshots
 
 clean-kernels:  ## forget compiled loops
 	@find src -name '*.nb[ic]' -delete

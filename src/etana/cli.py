@@ -88,7 +88,9 @@ def demo(
 
 @app.command()
 def fit(
-    data: DataFile,
+    data: Annotated[
+        str, typer.Argument(help="CSV or Parquet file with a header, a folder of such files, or - for CSV on stdin.")
+    ],
     target: Annotated[str, typer.Option(help="Column with the class labels.")],
     output: Output = "model.etana",
     costs: Annotated[
@@ -106,14 +108,20 @@ def fit(
     solver: Annotated[str, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = "auto",
     missing: Annotated[str, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = "skip",
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
+    engine: Annotated[
+        str, typer.Option(help="memory: this process; dask: several; auto: memory unless there is a scheduler.")
+    ] = "auto",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; without it dask uses this machine's cores.")
+    ] = None,
 ) -> None:
-    """Learn a model from a table."""
+    """Learn a model from a table, or from a folder of parts of any size, read block by block."""
     with _one_line_errors():
         from etana.training import train
 
         with _stderr().status("reading, binning and solving"):
             clf = train(
-                data, target, costs=costs, mistakes=mistakes, output=output,
+                data, target, costs=costs, mistakes=mistakes, output=output, engine=engine, scheduler=scheduler,
                 options={
                     "n_bins": int(bins) if bins.isdigit() else bins, "binning": binning, "ordering": ordering,
                     "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
@@ -213,6 +221,101 @@ def select(
 
         for name in select_columns(data, target, method, output):
             typer.echo(name)
+
+
+@app.command()
+def reproduce(
+    output: Annotated[str, typer.Option("-o", "--output", help="Folder for results, tables and the page.")] = "results",
+    quick: Annotated[bool, typer.Option("--quick", help="Small sets only: a minute or two.")] = False,
+    data_dir: Annotated[str | None, typer.Option(help="Folder with the data sets (.npz).")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run only cells that fit, such as mll or 'tables/*/saola*'; repeatable.")
+    ] = None,
+    again: Annotated[list[str] | None, typer.Option(help="Run these anew, although they are there.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for one training and test part of a cell.")] = 600.0,
+    skip_slow: Annotated[bool, typer.Option("--skip-slow", help="Leave out rivals that take minutes.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="Run nothing, only draw what is there.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write the tables as Markdown too.")] = False,
+    jobs: Annotated[int, typer.Option(help="Cells at a time; with more than one, seconds are not honest.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
+) -> None:
+    """Make the paper's tables and figures again; a run that was stopped goes on where it was."""
+    with _one_line_errors():
+        from rich.console import Console
+
+        from etana.experiments import reproduce as work
+
+        planned = work.plan(
+            output, quick=quick, data_dir=data_dir, only=only or (), again=again or (), limit=time_limit,
+            skip_slow=skip_slow, jobs=jobs, seed=seed,
+        )  # fmt: skip
+        if not tables:
+            try:
+                work.reproduce(planned, _stderr())
+            except KeyboardInterrupt:
+                _complain(f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED)
+        for path in work.draw(planned, output, Console(), markdown):
+            typer.echo(f"etana: {path} written", err=True)
+
+
+@app.command()
+def compare(
+    data: DataFile,
+    target: Annotated[str, typer.Option(help="Column with the class labels.")],
+    costs: Annotated[
+        str,
+        typer.Option(help="Price of every feature, or a CSV file with columns feature, cost [, group, discounted]."),
+    ] = "0.01",
+    folds: Annotated[int, typer.Option(help="Folds of a cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Cross-validations, each with folds of its own.")] = 5,
+    methods: Annotated[str | None, typer.Option(help="Methods, with commas between; all if not given.")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="HTML page to write.")] = None,
+    table: Annotated[str | None, typer.Option("--csv", help="CSV file to write.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
+) -> None:
+    """Compare all methods on a table: accuracy, features and cost with 95 % intervals."""
+    with _one_line_errors():
+        from rich.console import Console
+
+        from etana.training import compare_file
+
+        chosen = None if methods is None else [name.strip() for name in methods.split(",")]
+        comparison = compare_file(
+            data, target, costs=costs, folds=folds, repeats=repeats, methods=chosen, seed=seed, page=output,
+            table=table, console=_stderr(),
+        )  # fmt: skip
+        Console().print(comparison.to_terminal())
+
+
+@app.command()
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(help="Model files, folders with *.etana files, or NAME=FILE.", metavar="MODEL...")
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback a token is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="Bearer token that clients must send. Others on the machine can see options: better set ETANA_TOKEN.",
+            envvar="ETANA_TOKEN",
+        ),
+    ] = None,
+    store: Annotated[str, typer.Option(help="SQLite file that keeps the cases.")] = "etana-cases.sqlite",
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Further name that clients may use for this machine; can be repeated.")
+    ] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE, one of etana.service.limits.Limits; can be repeated.")
+    ] = None,
+) -> None:
+    """Serve models over HTTP: classification of rows, and cases that are asked one question at a time."""
+    with _one_line_errors():
+        from etana.service.limits import Limits
+        from etana.service.run import serve
+
+        limits = Limits.parse(limit or ())
+        serve(models, host=host, port=port, token=token, store=store, allow_hosts=allow_host or (), limits=limits)
 
 
 def _load(path: str) -> Model:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from etana.plots._canvas import INK, MUTED, clean, matplotlib
 from etana.report.page import text
 
-__all__ = ["figure", "inline_svg"]
+__all__ = ["draw_svg", "figure", "inline_svg"]
 
 _FONT = 9
 _STYLE = {
@@ -32,15 +32,21 @@ def figure(
     name: str, draw: Callable[[Any], Any], heading: str, caption: str, alt: str, size: tuple[float, float] = (4.6, 3.4)
 ) -> str:
     """A picture as inline SVG: ``draw`` is given axes; ``name`` keeps its ids apart from those of other pictures."""
+    words = f"<figcaption><b>{text(heading)}</b>{text(caption)}</figcaption>"
+    return f"<figure>{words}\n{inline_svg(draw_svg(name, draw, size), name, clean(alt))}</figure>"
+
+
+def draw_svg(name: str, draw: Callable[[Any], Any], size: tuple[float, float], **options: Any) -> bytes:
+    """A picture as an SVG file; ``draw`` is given axes, ``options`` are for ``savefig``."""
     with _style(name), warnings.catch_warnings():
         # A browser has glyphs that matplotlib's own font has not.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         canvas = _empty(size)
         draw(canvas.subplots())
         stream = io.BytesIO()
-        canvas.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    words = f"<figcaption><b>{text(heading)}</b>{text(caption)}</figcaption>"
-    return f"<figure>{words}\n{inline_svg(stream.getvalue(), name, clean(alt))}</figure>"
+        nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        canvas.savefig(stream, format="svg", metadata=nothing, **options)
+    return stream.getvalue()
 
 
 def _style(name: str) -> Any:

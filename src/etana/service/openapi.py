@@ -1,0 +1,176 @@
+"""The OpenAPI document and its page, true for the models that are served at this moment.
+
+What a body may hold depends on the models: their names, their features, whether a value is a number or text. The
+document says so, feature by feature, so that a client (or a program that tests the service) can make valid requests
+from it alone. Models with very many features are described in general.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from typing import Any
+
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+
+from etana.service.desk import Desk
+from etana.service.models import Served
+from etana.service.problems import Problem
+
+__all__ = ["describe", "reference_page"]
+
+_MOST_FEATURES = 256
+_NUMBER = {"type": ["number", "null"], "format": "double"}
+_ANY = {"type": ["number", "string", "boolean", "null"]}
+_COST = {"type": ["number", "null"], "format": "double", "minimum": 0, "description": "Spend no more on features."}
+_REVISION = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**53}
+_KINDS = {bool: "boolean", int: "number", float: "number", str: "string"}
+
+
+def describe(app: FastAPI, desk: Desk, guarded: bool) -> dict[str, Any]:
+    """The document."""
+    document = get_openapi(
+        title=app.title, version=app.version, routes=app.routes,
+        description="Classification that asks for one feature at a time and stops when the next would cost more than "
+        "it saves. Errors are application/problem+json; their detail says what to do.",
+    )  # fmt: skip
+    models = list(desk.models)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= schemas["Problem"].pop("$defs")
+    schemas["ClassifyRequest"] = _one_of([_classify(s, desk.most_rows(s), len(models) > 1) for s in models])
+    schemas["StartRequest"] = _object({"model": _names(models), "max_cost": _COST}, ["model"] * (len(models) > 1))
+    schemas["ObservationRequest"] = _observation(models)
+    for parameter in document["paths"]["/v1/model"]["get"]["parameters"]:
+        parameter["required"], parameter["schema"] = len(models) > 1, {"enum": desk.models.names}
+    if guarded:
+        _require_token(document)
+    return document
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _names(models: list[Served]) -> dict[str, Any]:
+    names: list[str | None] = [s.name for s in models]
+    return {"enum": names if len(models) > 1 else [*names, None]}
+
+
+def _classify(served: Served, most: int, several: bool) -> dict[str, Any]:
+    rows = {"type": "array", "maxItems": most, "items": _row(served)}
+    name: dict[str, Any] = {"enum": [served.name] if several else [served.name, None]}
+    properties = {"rows": rows, "model": name, "max_cost": _COST}
+    return _object(properties, ["rows", "model"] if several else ["rows"])
+
+
+def _row(served: Served) -> dict[str, Any]:
+    """A row by names (what is left out is missing) or as a list of all columns."""
+    n = len(served.features)
+    if n > _MOST_FEATURES:
+        named: dict[str, Any] = {"type": "object", "additionalProperties": _ANY}
+        return {"anyOf": [named, {"type": "array", "items": _ANY, "minItems": n, "maxItems": n}]}
+    values = [_value(served, k) for k in range(n)]
+    named = _object(dict(zip(served.features, values, strict=True)), [])
+    listed: dict[str, Any] = {"type": "array", "minItems": n, "maxItems": n}
+    if all(v == values[0] for v in values):
+        listed["items"] = values[0]
+    else:
+        listed |= {"prefixItems": values, "items": False}
+    return {"anyOf": [named, listed]}
+
+
+def _value(served: Served, column: int) -> dict[str, Any]:
+    categories = served.categories(column)
+    if categories is None:
+        return _NUMBER
+    kinds = sorted({_KINDS[type(c)] for c in categories})
+    return {"type": [*kinds, "null"], "examples": categories[:10]} if kinds else _ANY
+
+
+def _observation(models: list[Served]) -> dict[str, Any]:
+    """The feature that is asked with a value of its kind; which one is asked, the case knows."""
+    if sum(len(s.features) for s in models) > _MOST_FEATURES:
+        properties = {"feature": {"type": "string"}, "value": _ANY, "revision": _REVISION}
+        return _object(properties, ["feature", "value"])
+    kinds: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for served in models:
+        for k, name in enumerate(served.features):
+            value = _value(served, k)
+            kinds.setdefault(json.dumps(value), (value, []))[1].append(name)
+    return _one_of(
+        [
+            _object(
+                {"feature": {"enum": sorted(set(names))}, "value": value, "revision": _REVISION}, ["feature", "value"]
+            )
+            for value, names in kinds.values()
+        ]
+    )
+
+
+def _require_token(document: dict[str, Any]) -> None:
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, methods in document["paths"].items():
+        if not path.startswith("/health/"):
+            for operation in methods.values():
+                operation["security"] = [{"token": []}]
+
+
+# --- the page
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;"
+    "background:#fff}h2{font-size:1.1rem;font-family:ui-monospace,monospace;border-top:1px solid #ccc;padding-top:1rem}"
+    "pre{background:#f4f4f4;padding:.6rem;overflow:auto}table{border-collapse:collapse}td{padding:.1rem 1rem .1rem 0;"
+    "vertical-align:top}"
+)
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+
+def reference_page(document: dict[str, Any]) -> Response:
+    """The document as one page without scripts or anything from elsewhere."""
+    info = document["info"]
+    parts = [
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])}</title>'
+        f"<style>{_STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+        f'<p>{escape(info["description"])} <a href="/openapi.json">openapi.json</a></p>'
+    ]
+    for path, methods in document["paths"].items():
+        parts += [_operation(method, path, operation) for method, operation in methods.items()]
+    parts.append("<h2>Schemas</h2>")
+    for name, schema in document["components"]["schemas"].items():
+        parts.append(f'<details id="{escape(name)}"><summary>{escape(name)}</summary>{_code(schema)}</details>')
+    policy = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
+    return Response("".join(parts), media_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    lines = [f"<h2>{method.upper()} {escape(path)}</h2><p>{escape(operation.get('description', ''))}</p><table>"]
+    for parameter in operation.get("parameters", ()):
+        words = parameter.get("description", "")
+        lines.append(f"<tr><td>{escape(parameter['name'])} ({parameter['in']})<td>{escape(words)}")
+    if "requestBody" in operation:
+        lines.append(f"<tr><td>body<td>{_link(operation['requestBody'])}")
+    for status, response in operation["responses"].items():
+        lines.append(f"<tr><td>{status}<td>{escape(response['description'])} {_link(response)}")
+    return "".join(lines) + "</table>"
+
+
+def _link(holder: dict[str, Any]) -> str:
+    """A link to the schema of a body."""
+    for content in holder.get("content", {}).values():
+        name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        if name:
+            return f'<a href="#{escape(name)}">{escape(name)}</a>'
+    return ""
+
+
+def _code(value: Any) -> str:
+    return f"<pre>{escape(json.dumps(value, indent=1))}</pre>"

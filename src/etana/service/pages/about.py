@@ -1,0 +1,41 @@
+"""Pages of the models: the list to choose from, and one for each with its order, prices and policy."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from etana.service.desk import Desk
+from etana.service.errors import NotFound
+from etana.service.models import Models
+from etana.service.pages.facts import model_facts
+from etana.service.pages.look import render
+from etana.service.pages.pictures import HEADERS, Pictures
+
+__all__ = ["about_routes"]
+
+_MOST_FEATURES = 100
+
+
+def about_routes(router: APIRouter, desk: Desk, models: Models) -> None:
+    """Add the routes."""
+    pictures = Pictures(models)
+
+    @router.get("/")
+    def home(request: Request, forgotten: str = "") -> Response:
+        shown = [model_facts(served, desk.model(served.name, most=0)) for served in models]
+        return render(request, "home.html", models=shown, forgotten=bool(forgotten))
+
+    @router.get("/models/{name}")
+    def model(request: Request, name: str) -> Response:
+        served = models.get(name)
+        facts = model_facts(served, desk.model(name, most=_MOST_FEATURES))
+        words, drawn = pictures.words(served), pictures.available(served)
+        return render(request, "model.html", model=facts, picture=words, drawn=drawn)
+
+    @router.get("/models/{name}/policy.svg")
+    def policy(name: str, v: str = "") -> Response:
+        served = models.get(name)
+        if pictures.words(served) is None or not pictures.available(served):
+            raise NotFound("there is no picture of this model; pictures need matplotlib: pip install 'etana[plot]'")
+        kept = {"Cache-Control": "private, max-age=86400"} if v == served.digest[:12] else {}
+        return Response(pictures.svg(served), headers=HEADERS | kept, media_type="image/svg+xml")

@@ -1,0 +1,99 @@
+"""Pages of a case: start, question or decision, answer, undo, forget."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from etana.errors import EtanaError, InputError
+from etana.service.desk import CaseView, Desk
+from etana.service.errors import Conflict
+from etana.service.models import Models
+from etana.service.pages.facts import case_facts
+from etana.service.pages.forms import Fields, read_answer, read_cost
+from etana.service.pages.look import error_page, go, render
+
+__all__ = ["case_routes"]
+
+
+def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
+    """Add the routes."""
+
+    @router.post("/cases")
+    def start(request: Request, fields: Fields) -> Response:
+        view = desk.start(str(fields.get("model", "")), read_cost(fields), explain=False)
+        return go(f"/cases/{view.id}")
+
+    @router.get("/cases/{case_id}")
+    def show(request: Request, case_id: str) -> Response:
+        return _page(request, models, desk.get(case_id))
+
+    @router.post("/cases/{case_id}/answer")
+    def answer(request: Request, case_id: str, fields: Fields) -> Response:
+        return _answer(request, desk, models, case_id, fields)
+
+    @router.post("/cases/{case_id}/undo")
+    def undo(request: Request, case_id: str, fields: Fields) -> Response:
+        try:
+            desk.undo(case_id, _revision(fields), explain=False)
+        except Conflict:
+            return _moved_on(request, desk, case_id)
+        return go(f"/cases/{case_id}")
+
+    @router.post("/cases/{case_id}/forget")
+    def forget(case_id: str, fields: Fields) -> Response:
+        desk.delete(case_id)
+        return go("/?forgotten=1")
+
+
+def _answer(request: Request, desk: Desk, models: Models, case_id: str, fields: Mapping[str, Any]) -> Response:
+    revision, view = _revision(fields), desk.get(case_id)
+    if view.revision != revision or view.question is None:
+        return _moved_on(request, desk, case_id)
+    try:
+        given = read_answer(view.question, fields)
+    except InputError as error:
+        return _page(request, models, view, 422, str(error), fields)
+    try:
+        # The revision makes sure that the question is still the one that was read above.
+        desk.answer(case_id, view.question.name, given, revision, explain=False)
+    except Conflict:
+        return _moved_on(request, desk, case_id)
+    return go(f"/cases/{case_id}")
+
+
+def _revision(fields: Mapping[str, Any]) -> int:
+    text = str(fields.get("revision", ""))
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise InputError("the form does not say which question it answers; open the page of the case again")
+    return int(text)
+
+
+def _page(
+    request: Request, models: Models, view: CaseView, status: int = 200, fault: str | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> Response:  # fmt: skip
+    served = models.get(view.model)
+    facts = case_facts(served, view)
+    template = "question.html" if view.question is not None else "decision.html"
+    return render(request, template, status, case=view, facts=facts, fault=fault, given=dict(given or {}))
+
+
+def _moved_on(request: Request, desk: Desk, case_id: str) -> Response:
+    """Tell somebody whose page is out of date where the case is now."""
+    view = None
+    with contextlib.suppress(EtanaError):
+        view = desk.get(case_id, explain=False)
+    if view is None:
+        detail = "It cannot be continued here: it was removed, or its model was replaced. Start another one."
+        return error_page(request, 409, detail)
+    given = "1 answer" if len(view.history) == 1 else f"{len(view.history)} answers"
+    now = "it is decided" if view.question is None else f"it asks for “{view.question.name}” now"
+    detail = (
+        "Your answer came from a page that is out of date: the question was answered or taken back meanwhile, perhaps "
+        f"in another tab. Nothing was changed by it. The case has {given}, and {now}."
+    )
+    return error_page(request, 409, detail, f"/cases/{case_id}", "Go on with the case")

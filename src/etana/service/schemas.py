@@ -1,0 +1,90 @@
+"""What clients send. Unknown fields, NaN, infinity and values of a wrong kind are refused.
+
+Values of features are checked where the model is known, in :mod:`etana.service.rows`, so that a message can say what
+this feature takes. What they get back is defined where it is made, in :mod:`etana.service.desk`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from etana.errors import InputError
+from etana.service.errors import Malformed
+
+__all__ = ["ClassifyRequest", "InvalidBody", "ObservationRequest", "StartRequest", "read_body"]
+
+_MOST_PLACES = 10
+_LONGEST_NAME = 100
+
+ModelName = Annotated[str, Field(max_length=_LONGEST_NAME, description="Needed where several models are served.")]
+Cost = Annotated[float, Field(ge=0, description="Spend no more than this on features.")]
+
+
+def _whole(value: Any) -> Any:
+    # JSON knows one kind of number: 3.0 is as whole as 3.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Revision = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=2**53)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ClassifyRequest(_Request):
+    """Rows to classify: each an object by feature names (what is left out is missing), or a list of all columns."""
+
+    rows: list[Any]
+    model: ModelName | None = None
+    max_cost: Cost | None = None
+
+
+class StartRequest(_Request):
+    """A new case."""
+
+    model: ModelName | None = None
+    max_cost: Cost | None = None
+
+
+class ObservationRequest(_Request):
+    """The answer to the question of a case; ``value`` null if it is not to be had.
+
+    With ``revision``, it is refused if the case is at another one.
+    """
+
+    feature: str
+    value: Any
+    revision: Revision | None = None
+
+
+class InvalidBody(InputError):
+    """A body that is JSON but does not fit its schema; knows the places."""
+
+    def __init__(self, error: ValidationError) -> None:
+        # What was sent stays out of the places: they may be logged by whoever is between.
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        self.places = [{"where": _where(e["loc"]), "what": e["msg"]} for e in found[:_MOST_PLACES]]
+        first = self.places[0]
+        super().__init__(f"the body does not fit: {first['where']}: {first['what']}")
+
+
+R = TypeVar("R", bound=_Request)
+
+
+def read_body(kind: type[R], body: bytes) -> R:
+    """A body as a request of this kind."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            raise Malformed(f"the body cannot be read. {first['msg']}; send JSON in UTF-8") from None
+        raise InvalidBody(error) from None
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    text = "/".join(str(part)[:60] for part in location[:6])
+    return text.encode("ascii", "backslashreplace").decode() or "body"

@@ -1,0 +1,86 @@
+"""Model files to serve, and servers."""
+
+import numpy as np
+import pytest
+from servers import Server, in_process
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+import etana
+from etana.service.app import create_app
+from etana.service.limits import Limits
+from etana.service.models import Models
+from etana.service.store import Store
+
+HOSTILE = "size \"<script>alert('x')</script>\n/é日本\\"
+HOSTILE_LEVELS = ("la'rge\n<b>{{7*7}}", 'small/é"}')
+HOSTILE_CLASSES = ('<b>be"nign\n', "malignant/日本\\")
+
+
+def hostile_data():
+    """Numbers with holes, text, truth values; names and labels that break what is not escaped."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    area = X["mean area"]
+    X = X[["worst perimeter", "mean texture", "worst concave points", "mean area"]].copy()
+    X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    X[HOSTILE] = np.where(area > 700, *HOSTILE_LEVELS)
+    X["flag"] = area > 500
+    return X, np.where(y == 1, *HOSTILE_CLASSES)
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Tables and labels by name of the model."""
+    return {
+        "wine": load_wine(return_X_y=True, as_frame=True),
+        "breast_cancer": load_breast_cancer(return_X_y=True, as_frame=True),
+        "digits": load_digits(return_X_y=True),  # no names
+        "hostile": hostile_data(),
+    }
+
+
+@pytest.fixture(scope="session")
+def folder(data, tmp_path_factory):
+    """A folder with a model file for each."""
+    folder = tmp_path_factory.mktemp("models")
+    options = {
+        "wine": {"feature_costs": 0.02},
+        "breast_cancer": {"feature_costs": 0.003},
+        "digits": {"feature_costs": 0.01},
+        "hostile": {"feature_costs": 0.002, "ordering": [4, 5, 0, 1, 2, 3]},
+    }
+    for name, (X, y) in data.items():
+        etana.save(etana.ETANAClassifier(random_state=0, **options[name]).fit(X, y), folder / f"{name}.etana")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_client(folder):
+    """A client for an application with these models and settings, in this process."""
+    opened = []
+
+    def make(*names, limits=None, store=None, **settings):
+        limits = limits or Limits()
+        models = Models([folder / f"{name}.etana" for name in names])
+        cases = Store(":memory:", limits.case_life, limits.cases) if store is None else store
+        client = in_process(create_app(models, cases, limits, **settings))
+        opened.append((client, cases))
+        return client
+
+    yield make
+    for client, cases in opened:
+        client.close()
+        cases.close()
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory):
+    """Starts servers that end with the module."""
+    running = []
+
+    def start(*arguments, **options):
+        running.append(Server(tmp_path_factory.mktemp("server"), *arguments, **options))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
