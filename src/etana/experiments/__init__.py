@@ -1,5 +1,6 @@
-"""Measuring methods the way the paper does."""
+"""Measuring methods the way the paper does, making its tables and figures again, and comparing on one's own table."""
 
+from etana.experiments.compare import Comparison, compare, corrected_interval
 from etana.experiments.evaluate import (
     Evaluation,
     Fold,
@@ -8,5 +9,20 @@ from etana.experiments.evaluate import (
     LowestRowKNeighbors,
     evaluate,
 )
+from etana.experiments.methods import METHODS, Method, Setting, register
 
-__all__ = ["Evaluation", "Fold", "Folds", "HoldOut", "LowestRowKNeighbors", "evaluate"]
+__all__ = [
+    "METHODS",
+    "Comparison",
+    "Evaluation",
+    "Fold",
+    "Folds",
+    "HoldOut",
+    "LowestRowKNeighbors",
+    "Method",
+    "Setting",
+    "compare",
+    "corrected_interval",
+    "evaluate",
+    "register",
+]

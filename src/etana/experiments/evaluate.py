@@ -18,6 +18,7 @@ figures come out to the digit; scikit-learn's own neighbour search breaks distan
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
+from etana.costs import ResolvedCosts
 from etana.errors import InputError
 
 __all__ = ["Evaluation", "Fold", "Folds", "HoldOut", "LowestRowKNeighbors", "evaluate"]
@@ -126,7 +128,7 @@ class Folds:
 
 @dataclass(frozen=True)
 class Fold:
-    """One training and test part; features and their cost (None for a selector) are per test row."""
+    """One training and test part; features and their cost (None for a selector without prices) are per test row."""
 
     accuracy: float
     n_features: float
@@ -167,7 +169,13 @@ class Evaluation:
 
 
 def evaluate(
-    method: Any, X: Any, y: Any, *, protocol: HoldOut | Folds | None = None, classifier: Any = None
+    method: Any,
+    X: Any,
+    y: Any,
+    *,
+    protocol: HoldOut | Folds | None = None,
+    classifier: Any = None,
+    prices: ResolvedCosts | None = None,
 ) -> Evaluation:
     """Measure a selector, or a classifier that acquires features, by the paper's protocol.
 
@@ -184,6 +192,8 @@ def evaluate(
         How training and test rows are chosen.
     classifier : estimator, default=LowestRowKNeighbors(3)
         What classifies with the selected columns; not used for a classifier that acquires.
+    prices : ResolvedCosts, optional
+        Prices of the features, for the cost of a selection; a classifier that acquires has its own.
 
     Returns
     -------
@@ -205,7 +215,7 @@ def evaluate(
         measure = _measure_acquisition
     elif hasattr(method, "get_support"):
         classifier = LowestRowKNeighbors(3) if classifier is None else classifier
-        measure = _measure_selection
+        measure = partial(_measure_selection, prices)
     else:
         raise InputError(
             f"{type(method).__name__} neither selects nor acquires features; evaluate takes a selector with "
@@ -217,7 +227,9 @@ def evaluate(
     return Evaluation.of(folds)
 
 
-def _measure_selection(selector: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
+def _measure_selection(
+    prices: ResolvedCosts | None, selector: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
+) -> Fold:
     _, selection = _timed(lambda: selector.fit(X, y))
     columns = selector.get_support(indices=True)
     if columns.size:
@@ -227,7 +239,8 @@ def _measure_selection(selector: Any, classifier: Any, X: Any, y: np.ndarray, X_
         classes, counts = np.unique(y, return_counts=True)
         labels, training, classification = classes[counts.argmax()], 0.0, 0.0
     accuracy = float(np.mean(labels == y_test))
-    return Fold(accuracy, float(columns.size), None, selection, training, classification)
+    cost = None if prices is None else prices.total(columns)
+    return Fold(accuracy, float(columns.size), cost, selection, training, classification)
 
 
 def _measure_acquisition(model: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:

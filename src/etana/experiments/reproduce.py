@@ -1,0 +1,118 @@
+"""``etana reproduce``: run what has to be run, then draw everything from what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etana.errors import InputError
+from etana.experiments import paper
+from etana.experiments.cells import Cell
+from etana.experiments.figures import Found
+from etana.experiments.page import reproduction_page
+from etana.experiments.runner import choose, run_cells, unfinished
+from etana.experiments.store import Result, Store
+from etana.experiments.tables import paper_tables, to_csv, to_markdown, to_terminal
+from etana.files import replacing
+
+__all__ = ["Plan", "draw", "plan", "reproduce"]
+
+_LONGEST = 1e7  # seconds: some months
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of the run, those that are left to do, and where results are."""
+
+    cells: list[Cell]
+    left: list[Cell]
+    store: Store
+    data_dir: str | None
+    limit: float | None
+    jobs: int
+
+
+def plan(
+    output: str,
+    *,
+    quick: bool = False,
+    data_dir: str | None = None,
+    only: Sequence[str] = (),
+    again: Sequence[str] = (),
+    limit: float | None = 600.0,
+    skip_slow: bool = False,
+    jobs: int = 1,
+    seed: int = 0,
+) -> Plan:
+    """Check every option and say what has to be done."""
+    if limit is not None and not 0 < limit <= _LONGEST:
+        raise InputError(f"the time limit is {limit!r}; it must be a positive number of seconds, at most {_LONGEST:g}")
+    if jobs < 1:
+        raise InputError(f"jobs is {jobs!r}; it must be at least 1")
+    if data_dir is not None and not Path(data_dir).is_dir():
+        raise InputError(f"the data folder {data_dir!r} does not exist; name one with the .npz files, or with data/")
+    store = Store(Path(output) / "cells")
+    store.check()
+    cells = paper.quick(data_dir, seed) if quick else paper.full(seed)
+    wanted = choose(cells, only, "--only") if only else cells
+    anew = choose(wanted, again, "--again") if again else []
+    left = unfinished(wanted, store, limit, anew)
+    if skip_slow:
+        left = [cell for cell in left if not paper.is_slow(cell)]
+    return Plan(cells, left, store, data_dir, limit, jobs)
+
+
+def reproduce(planned: Plan, console: Any) -> None:
+    """Run the cells that are left, with a bar that tells the cell and the time left."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.fields[done]} of {task.fields[cells]} cells"), TimeElapsedColumn(),
+               TextColumn("about {task.fields[rest]} left"), TextColumn("{task.description}"))  # fmt: skip
+    total = sum(map(paper.seconds_expected, planned.left))
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=total, done=0, cells=len(planned.left), rest=_duration(total))
+        state = {"done": 0, "expected": 0.0, "spent": 0.0}
+
+        def finish(result: Result) -> None:
+            expected = paper.seconds_expected(result.cell)
+            state["done"] += 1
+            state["expected"] += expected
+            state["spent"] += result.seconds
+            pace = min(max(state["spent"] / state["expected"], 0.2), 5.0)
+            rest = _duration(pace * (total - state["expected"]) / planned.jobs)
+            progress.update(task, advance=expected, done=int(state["done"]), rest=rest)
+            if result.ended != "done":
+                why = result.message or f"ended at its limit of {result.limit:g} s for each part"
+                progress.console.print(f"{result.cell.key}: {why}", markup=False, highlight=False)
+
+        run_cells(
+            planned.left, planned.store, data_dir=planned.data_dir, limit=planned.limit, jobs=planned.jobs,
+            begin=lambda cell: progress.update(task, description=cell.key), finish=finish,
+        )  # fmt: skip
+
+
+def _duration(seconds: float) -> str:
+    minutes = int(seconds / 60 + 0.5)
+    if minutes < 1:
+        return "a minute"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def draw(planned: Plan, output: str, console: Any, markdown: bool = False) -> list[Path]:
+    """Tables to the terminal and as CSV, the page, and tables as Markdown if they are wanted; from what is stored."""
+    results: Found = {cell: planned.store.read(cell) for cell in planned.cells}
+    tables = paper_tables(results)
+    for table in tables:
+        console.print(to_terminal(table))
+    files = {"tables.csv": to_csv(tables), "index.html": reproduction_page(results, tables)}
+    if markdown:
+        files["tables.md"] = "\n".join(to_markdown(table) for table in tables)
+    return [_write(Path(output) / name, content) for name, content in files.items()]
+
+
+def _write(path: Path, content: str) -> Path:
+    with replacing(path) as file:
+        file.write(content.encode())
+    return path

@@ -1,0 +1,104 @@
+"""``etana reproduce`` from the command line."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from etana.cli import app
+from etana.experiments.store import Store
+from reference import reference_folder
+
+ETANA = [sys.executable, "-m", "etana.cli", "reproduce"]
+
+
+def run(*arguments, code=0):
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["reproduce", *map(str, arguments)])
+    assert done.exit_code == code, (done.exit_code, done.output, done.exception)
+    return done
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """A quick run, with MLL where it is at hand."""
+    folder = tmp_path_factory.mktemp("results")
+    found = reference_folder()
+    options = ["--data-dir", found] if found else []
+    environment = {**os.environ, "ETANA_CACHE": str(folder / "none"), "COLUMNS": "200"}
+    command = [*ETANA, "--quick", "-o", folder, "--markdown", *options]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, env=environment)
+    assert done.returncode == 0, done.stderr
+    return folder, done, [*options, "--quick", "-o", folder]
+
+
+def test_a_quick_run_writes_all_there_is(quick):
+    folder, done, _ = quick
+    results = list(Store(folder / "cells"))
+    assert {r.ended for r in results} == {"done"}
+    assert {"tables", "bins", "prices", "regions"} == {r.cell.experiment for r in results}
+    page = (folder / "index.html").read_text()
+    assert page.count("<svg") >= 6
+    for table in ("Table 2", "Table 3", "Table 4"):
+        assert table in done.stdout
+        assert table in page
+        assert table in (folder / "tables.md").read_text()
+    assert (folder / "tables.csv").read_text().startswith("table,method,data,ours,paper,difference,remark\n")
+
+
+def test_the_papers_mll_row_comes_out_exactly(quick):
+    folder, _, _ = quick
+    if reference_folder() is None:
+        pytest.skip("MLL is not at hand")
+    lines = (folder / "tables.csv").read_text().splitlines()
+    (accuracy,) = [line for line in lines if line.startswith('table2,"ETANA, authors\' settings",MLL')]
+    (features,) = [line for line in lines if line.startswith('table3,"ETANA, authors\' settings",MLL')]
+    assert accuracy.split(",")[-4:] == ["1.0", "1.0", "0.0", ""]
+    assert f"{float(features.split(',')[-4]):.2f}" == "5.07"
+
+
+def test_tables_are_drawn_without_running(quick):
+    folder, done, options = quick
+    before = {p: p.stat().st_mtime_ns for p in (folder / "cells").iterdir()}
+    page = (folder / "index.html").read_bytes()
+    again = run(*options, "--tables")
+    assert again.stdout == done.stdout
+    assert (folder / "index.html").read_bytes() == page  # the same results, the same bytes
+    assert {p: p.stat().st_mtime_ns for p in (folder / "cells").iterdir()} == before
+
+
+def test_one_cell_is_made_again(quick):
+    folder, _, options = quick
+    before = {p.name: p.stat().st_mtime_ns for p in (folder / "cells").iterdir()}
+    run(*options, "--only", "iris", "--again", "tables/iris/saola/*")
+    after = {p.name: p.stat().st_mtime_ns for p in (folder / "cells").iterdir()}
+    (changed,) = [name for name in after if after[name] != before[name]]
+    assert changed.startswith("tables.iris.saola.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--only", "nosuch"], "--only is 'nosuch'"),
+        (["--again", "nosuch"], "--again is 'nosuch'"),
+        (["--time-limit", "0"], "the time limit is 0.0"),
+        (["--time-limit", "nan"], "the time limit is nan"),
+        (["--time-limit", "inf"], "the time limit is inf"),
+        (["--jobs", "0"], "jobs is 0"),
+        (["--data-dir", "nowhere"], "'nowhere' does not exist"),
+    ],
+)
+def test_bad_options_are_refused_before_work(tmp_path, options, message):
+    done = run("--quick", "-o", tmp_path / "out", *options, code=3)
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("out/cells/*"))
+
+
+def test_a_limit_shows_in_the_table(tmp_path):
+    done = run("--quick", "-o", tmp_path, "--only", "tables/breast_cancer/ofs-a3m/*", "--time-limit", "0.01")
+    assert "> 0 s" in done.stdout
+    assert "ended at its limit" in done.stderr
+    (result,) = Store(tmp_path / "cells")
+    assert result.ended == "limit"
