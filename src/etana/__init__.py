@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 # program that only catches etana's errors, need not wait for.
 _HOMES = {
     "Acquisition": "acquisition",
-    "AdaptiveClassifier": "adaptive",
+    "AdaptiveClassifier": "adaptive.classifier",
     "Binner": "binning",
     "Case": "acquisition",
     "ETANAClassifier": "classifiers",

@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from etana.acquisition import Model
+    from etana.acquisition import AnyModel
 
 __all__ = ["app"]
 
@@ -101,6 +101,9 @@ def fit(
         str | None,
         typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
     ] = None,
+    method: Annotated[
+        str, typer.Option(help="etana: one order of features for all; adaptive: the next one chosen for each instance.")
+    ] = "etana",
     bins: Annotated[str, typer.Option(help="auto, or the (largest) number of bins.")] = "auto",
     binning: Annotated[str, typer.Option(help="supervised, quantile, uniform or published.")] = "supervised",
     ordering: Annotated[str, typer.Option(help="error, variance or information.")] = "error",
@@ -123,7 +126,8 @@ def fit(
             clf = train(
                 data, target, costs=costs, mistakes=mistakes, output=output, engine=engine, scheduler=scheduler,
                 options={
-                    "n_bins": int(bins) if bins.isdigit() else bins, "binning": binning, "ordering": ordering,
+                    "method": method, "n_bins": int(bins) if bins.isdigit() else bins, "binning": binning,
+                    "ordering": ordering,
                     "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
                 },
             )  # fmt: skip
@@ -318,7 +322,7 @@ def serve(
         serve(models, host=host, port=port, token=token, store=store, allow_hosts=allow_host or (), limits=limits)
 
 
-def _load(path: str) -> Model:
+def _load(path: str) -> AnyModel:
     from etana.modelfile import load_model
 
     return load_model(path)

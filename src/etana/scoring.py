@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from etana.acquisition import Model
+from etana.acquisition import AnyModel
 from etana.errors import InputError
 from etana.explanation import plain
 from etana.table import Table
@@ -18,7 +18,11 @@ __all__ = ["classify_file", "read_labelled"]
 
 
 def classify_file(
-    model: Model, data: str, output: str, max_cost: float | None, advance: Callable[[int], object] = lambda rows: None
+    model: AnyModel,
+    data: str,
+    output: str,
+    max_cost: float | None,
+    advance: Callable[[int], object] = lambda rows: None,
 ) -> int:
     """Classify the rows of a file into a CSV file; returns how many. Memory does not grow with the file."""
     names = model_names(model)
@@ -39,19 +43,19 @@ def classify_file(
     return done
 
 
-def model_names(model: Model) -> list[str]:
+def model_names(model: AnyModel) -> list[str]:
     """Names of the model's columns; their numbers if it was fitted on an array."""
-    return model.names if model.names is not None else [str(k) for k in range(model.problem.n_features)]
+    return model.names if model.names is not None else [str(k) for k in range(model.n_features)]
 
 
-def as_table(model: Model, block: Block, path: str, every: bool = False) -> Table:
+def as_table(model: AnyModel, block: Block, path: str, every: bool = False) -> Table:
     """A block with the model's columns in the model's order.
 
     Columns that the model does not know are passed over. Only columns that can be asked for must be there and are
     read, unless ``every`` column is wanted; the others are taken as missing.
     """
     names = model_names(model)
-    needed = [names[k] for k in np.sort(model.plan.columns)]
+    needed = [names[k] for k in np.sort(model.columns)]
     absent = [name for name in needed if name not in block.columns]
     if absent:
         raise InputError(
@@ -65,7 +69,7 @@ def as_table(model: Model, block: Block, path: str, every: bool = False) -> Tabl
     return to_table(Block(cells, block.first_line, block.text), names, path, numeric)
 
 
-def read_labelled(model: Model, data: str, target: str | None) -> tuple[Table, np.ndarray]:
+def read_labelled(model: AnyModel, data: str, target: str | None) -> tuple[Table, np.ndarray]:
     """A whole file as the model's table and the true labels, in the type of the model's classes.
 
     Without a target, it is the one column that the model does not know.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from etana.acquisition import Case, Model
+from etana.acquisition import AnyModel, Case, Model
+from etana.adaptive.export import export_text
+from etana.adaptive.model import AdaptiveModel
 from etana.errors import InputError
 from etana.explanation import plain
 from etana.scoring import model_names
@@ -56,37 +60,50 @@ def show_demo(cost: float, seed: int) -> None:
     console.print(beginnings[0], markup=False, highlight=False)
 
 
-def show_model(model: Model, most: int = 20) -> None:
+def show_model(model: AnyModel, most: int = 20) -> None:
     """Print what a model is."""
     console = Console()
-    problem, policy = model.problem, model.policy
-    names = model_names(model)
     facts = Table(show_header=False, box=None, pad_edge=False)
     facts.add_column(style="bold")
     facts.add_column()
-    expectation = policy.expectation
-    cost = policy.expected_cost
+    classes = ", ".join(f"{plain(c)} ({p:.1%})" for c, p in zip(model.classes, model.priors, strict=True))
+    at_once = float((model.priors @ model.mistakes).min())
     for name, value in (
-        ("classes", ", ".join(f"{plain(c)} ({p:.1%})" for c, p in zip(model.classes, problem.priors, strict=True))),
-        ("features", f"{problem.n_features:,}, of which at most {policy.horizon:,} are asked"),
-        ("policy", type(policy).__name__),
-        ("expected cost", f"{cost:.6g} (deciding at once: {float(problem.stop_cost(problem.priors)):.6g})"),
-        ("expected features", f"{expectation.n_features:.4g}"),
-        ("optimality gap", f"{policy.gap:.3g}" + (f" ({policy.gap / cost:.2%} of the expected cost)" if cost else "")),
+        ("classes", classes),
+        ("features", f"{model.n_features:,}, of which {len(model.columns):,} can be asked for"),
+        ("expected cost", f"{model.expected_cost:.6g} (deciding at once: {at_once:.6g})"),
+        ("expected features", f"{model.expected_n_features:.4g}"),
+        *(_of_policy(model) if isinstance(model, Model) else ()),
     ):
         facts.add_row(name, escape(value))
     console.print(facts)
+    if isinstance(model, Model):
+        console.print(_order(model, most))
+    elif isinstance(model, AdaptiveModel):
+        console.print("[bold]The decision graph[/bold] (branches that one instance in a hundred reaches):")
+        console.print(export_text(model), markup=False, highlight=False)
+
+
+def _of_policy(model: Model) -> Iterator[tuple[str, str]]:
+    policy, cost = model.policy, model.policy.expected_cost
+    yield "policy", type(policy).__name__
+    share = f" ({policy.gap / cost:.2%} of the expected cost)" if cost else ""
+    yield "optimality gap", f"{policy.gap:.3g}{share}"
+
+
+def _order(model: Model, most: int) -> Table:
+    """The first features, with their prices and how often they are asked."""
+    problem, reach, names = model.problem, model.policy.expectation.reach, model_names(model)
     table = Table(title=f"The first {min(most, problem.n_features)} features, in the order they are asked")
     for heading in ("", "feature", "price", "chance to be asked"):
         table.add_column(heading, justify="left" if heading == "feature" else "right")
     for k in range(min(most, problem.n_features)):
-        chance = expectation.reach[k + 1] if k + 1 < len(expectation.reach) else 0.0
-        price = f"{problem.feature_costs[k]:g}"
-        table.add_row(str(k + 1), escape(names[model.order[k]]), price, f"{chance:.1%}")
-    console.print(table)
+        chance = reach[k + 1] if k + 1 < len(reach) else 0.0
+        table.add_row(str(k + 1), escape(names[model.order[k]]), f"{problem.feature_costs[k]:g}", f"{chance:.1%}")
+    return table
 
 
-def converse(model: Model, max_cost: float | None = None) -> None:
+def converse(model: AnyModel, max_cost: float | None = None) -> None:
     """Ask for one value after another until the policy stops."""
     console = Console()
     console.print(
@@ -96,7 +113,7 @@ def converse(model: Model, max_cost: float | None = None) -> None:
     case = model.start(max_cost)
     _show_belief(console, model, case)
     while (feature := case.next_feature) is not None:
-        price = model.problem.feature_costs[len(case.history)]
+        price = case.next_price
         try:
             question = f"[bold]{escape(str(feature))}[/bold] (price {price:g}){_levels(model, case)}: "
             text = console.input(question).strip()
@@ -119,20 +136,20 @@ def converse(model: Model, max_cost: float | None = None) -> None:
         _show_belief(console, model, case)
     console.print(
         f"[bold]Decision: {escape(str(plain(case.label)))}[/bold], {len(case.history)} features asked, "
-        f"{case.cost:g} spent; the full panel costs {model.problem.feature_costs.sum():g}."
+        f"{case.cost:g} spent; the full panel costs {model.full_price:g}."
     )
 
 
-def _levels(model: Model, case: Case) -> str:
-    levels = model.binner.levels.get(int(model.order[len(case.history)]))
+def _levels(model: AnyModel, case: Case) -> str:
+    levels = model.binner.levels.get(case.next_column)
     return "" if levels is None else escape(f" [{', '.join(map(str, levels))}]")
 
 
-def _read(model: Model, case: Case, text: str) -> object:
+def _read(model: AnyModel, case: Case, text: str) -> object:
     """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
     if text in ("", "skip"):
         return None
-    levels = model.binner.levels.get(int(model.order[len(case.history)]))
+    levels = model.binner.levels.get(case.next_column)
     if levels is None:
         return text
     for level in levels:
@@ -141,7 +158,7 @@ def _read(model: Model, case: Case, text: str) -> object:
     raise InputError(f"{text!r} is not among {', '.join(map(str, levels))}; leave it empty if it is not available")
 
 
-def _show_belief(console: Console, model: Model, case: Case) -> None:
+def _show_belief(console: Console, model: AnyModel, case: Case) -> None:
     belief = case.posterior
     width = max(len(str(plain(c))) for c in model.classes)
     for i in (-belief).argsort(kind="stable")[:8]:

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from etana.classifiers import ETANAClassifier, FETANAClassifier
+from etana.adaptive.classifier import AdaptiveClassifier
+from etana.classifiers import BinnedClassifier, ETANAClassifier, FETANAClassifier
 from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
 from etana.errors import CostError, InputError
 from etana.files import check_target
@@ -46,7 +47,7 @@ def train(
     options: dict[str, Any],
     engine: str = "auto",
     scheduler: str | None = None,
-) -> ETANAClassifier | FETANAClassifier:
+) -> BinnedClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit."""
     check_target(output)
     _check_engine(engine, scheduler)
@@ -68,7 +69,7 @@ def _check_engine(engine: str, scheduler: str | None) -> None:
 
 def _train_on_file(
     data: str, target: str, costs: str, mistakes: str | None, options: dict[str, Any]
-) -> ETANAClassifier | FETANAClassifier:
+) -> BinnedClassifier:
     block, labels = _read_labelled(data, target)
     table = to_table(block, list(block.columns), data)
     y = _labels(labels)
@@ -76,10 +77,16 @@ def _train_on_file(
     return _classifier(read_costs(costs), matrix, options).fit(table, y)
 
 
-def _classifier(costs: Any, matrix: np.ndarray | None, options: dict[str, Any]) -> ETANAClassifier | FETANAClassifier:
+def _classifier(costs: Any, matrix: np.ndarray | None, options: dict[str, Any]) -> BinnedClassifier:
     chosen = dict(options)
+    method = chosen.pop("method", "etana")
+    if method not in ("etana", "adaptive"):
+        raise InputError(f"method is {method!r}; it must be 'etana' (a fixed order) or 'adaptive' (one for each row)")
     kind: Any = ETANAClassifier
-    if chosen.get("solver") == "thresholds":
+    if method == "adaptive":
+        kind = AdaptiveClassifier
+        chosen = {name: value for name, value in chosen.items() if name not in ("ordering", "solver")}
+    elif chosen.get("solver") == "thresholds":
         kind = FETANAClassifier
         chosen.pop("solver")
     return kind(feature_costs=costs, misclassification_costs=matrix, **chosen)
@@ -113,7 +120,7 @@ def _train_on_parts(
     options: dict[str, Any],
     lazy: bool,
     scheduler: str | None,
-) -> ETANAClassifier | FETANAClassifier:
+) -> BinnedClassifier:
     if data == "-":
         raise InputError("standard input can be read only once; give a file or a folder of parts")
     paths = list_parts(data) if Path(data).is_dir() else [str(Path(data).resolve())]
@@ -122,6 +129,8 @@ def _train_on_parts(
         raise InputError(f"{paths[0]} has no column {target!r}; its columns are {', '.join(map(repr, names))}")
     names.remove(target)
     clf = _classifier(read_costs(costs), None if mistakes is None else read_mistakes(mistakes), options)
+    if isinstance(clf, AdaptiveClassifier):
+        raise InputError("method 'adaptive' needs all rows at once, not a folder of parts; join them into one file")
 
     def rename(labels: np.ndarray) -> np.ndarray:
         classes = _labels(labels.tolist())
@@ -133,7 +142,7 @@ def _train_on_parts(
     from etana.distributed.fitting import fit_parts
     from etana.distributed.summary import MixedColumnsError
 
-    def fit(text: list[str]) -> ETANAClassifier | FETANAClassifier:
+    def fit(text: list[str]) -> BinnedClassifier:
         parts = [_PartFile(path, target, names, frozenset(text)) for path in paths]
         return fit_parts(clf, Source(parts, lazy, len(names), names), rename=rename)
 

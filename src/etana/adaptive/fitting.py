@@ -91,7 +91,8 @@ def fit(training: Training, binner: Binner, counts: Counts, settings: Settings) 
     """Learn the graph from training rows that are binned and counted."""
     evidence = _evidence(training, binner, counts)
     choices = _choices(evidence, settings)
-    choice, rule, costs = choices[0], NEVER, {}
+    choice, rule = choices[0], NEVER
+    costs: dict[Choice, float] = {}
     if len(choices) > 1 or (settings.walks == "rows" and not choice.levels):
         choice, rule, costs = _by_held_out_rows(training, settings, choices)
     evidence = evidence.with_strength(choice.m)

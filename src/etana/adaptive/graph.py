@@ -1,9 +1,9 @@
 """The decision graph: states that were reached, what each asks, and where each answer leads.
 
 Nodes are worked out when an instance first reaches them and looked up from then on. When the graph is full, the nodes
-that were added after :meth:`Graph.freeze` are forgotten and grow anew where they are needed; what a row is asked does not
-depend on what is remembered. A row whose path alone is longer than the graph may be still finds its way: the states on it
-are kept until the next row needs the room.
+that were added after :meth:`Graph.freeze` are forgotten and grow anew where they are needed; what a row is asked does
+not depend on what is remembered. A row whose path alone is longer than the graph may be still finds its way: the states
+on it are kept until the next row needs the room.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ expected cost of the best decision; going on costs the next price c_d and then w
     W_d = g_d if the rule stops there, else c_d + W_(d+1)
 
 The rule estimates what going on costs beyond stopping, c_d + W_(d+1) - g_d, by least squares on a few numbers of the
-state (:func:`etana.kernels.graph.describe`), and stops where the estimate is not negative. Walks under the new rule give
-new costs to regress on; of all rules met, the one whose walks cost least is kept. The regression is over states of
+state (:func:`etana.kernels.graph.describe`), and stops where the estimate is not negative. Walks under the new rule
+give new costs to regress on; of all rules met, the one whose walks cost least is kept. The regression is over states of
 all depths at once: at which step a state is reached does not matter for what is best there.
 
 Walks of held-out training rows know how features depend on each other; walks that are drawn from a model tell what is
@@ -76,8 +76,8 @@ class Walks:
             pads = [[(0, 0), (0, steps - a.shape[1])] + [(0, 0)] * (a.ndim - 2) for a in arrays]
             return np.concatenate([np.pad(a, pad) for a, pad in zip(arrays, pads, strict=True)])
 
-        names = ("basis", "risks", "prices", "spent", "decisions")
-        return cls(*map(together, names), np.concatenate([p.lengths for p in parts]))
+        basis, risks, prices, spent, decisions = map(together, ("basis", "risks", "prices", "spent", "decisions"))
+        return cls(basis, risks, prices, spent, decisions, np.concatenate([p.lengths for p in parts]))
 
     def stops(self, rule: np.ndarray) -> np.ndarray:
         """Position at which each walk stops under a rule."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from etana.adaptive import AdaptiveClassifier
+from etana.adaptive.classifier import AdaptiveClassifier
 from etana.classifiers import ETANAClassifier, FETANAClassifier
 from etana.errors import InputError
 from etana.experiments.rivals import CostEffectiveBoosting, Nothing, OptimalTree

@@ -7,7 +7,8 @@ afterwards. Numbers of a state, one row per node:
     links   parent, code of the answer that led here, feature to ask (a candidate, -1 if none), state, first child,
             depth, number of training rows that share the path
     logs    log belief, largest 0
-    facts   what was spent, the price of the feature to ask, the expected cost from here on, and the basis of the stopping rule (see ``describe``)
+    facts   what was spent, the price of the feature to ask, the expected cost from here on, and the basis of the
+            stopping rule (see ``describe``)
 
 Children of a node lie together in a pool: one for each code of its feature, and a last one for an answer that is no
 evidence. ``pool_logs`` holds the log likelihood of each answer.
@@ -213,7 +214,7 @@ def look_ahead(belief, rows, n_rows, used, bought, levels, evidence, prices, mis
     ``bought`` counts the features of each group that were bought. A plan is given up as soon as it costs as much as
     the best one so far.
     """
-    codes, _, _, offsets, table, _, _, _, _ = evidence
+    codes, offsets = evidence[0], evidence[3]
     full, discounted, group = prices
     best, best_feature, least_price = risk(belief, mistakes), -1, 0.0
     if levels == 0:
