@@ -45,10 +45,9 @@ lint: $(STAMP)  ## ruff, mypy and the import contract
 format: $(STAMP)  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-bench: $(STAMP)  ## measure speed against scikit-learn and the paper, in one run
-	@echo "==> measuring (several minutes)"
-	@$(BIN)/python benchmarks/speed.py
-	@$(BIN)/python benchmarks/feature_selectors.py
+bench: $(STAMP)  ## measure speed, and write docs/speed.md with its pictures again
+	@echo "==> measuring; a quarter of an hour on a quiet machine. Parts: make bench PARTS='limits cores'"
+	@$(BIN)/python benchmarks/speed.py $(PARTS)
 
 docs: $(STAMP)  ## build the documentation into docs/_build/html; any warning is an error
 	@echo "==> drawing pictures and building the documentation"

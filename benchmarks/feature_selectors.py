@@ -3,6 +3,7 @@
     python benchmarks/feature_selectors.py   # five data sets; OFSA3M on Dexter takes minutes
     python benchmarks/feature_selectors.py --data-sets mll,car
     python benchmarks/feature_selectors.py --methods SAOLA,OSFS
+    python benchmarks/feature_selectors.py --quick   # without OFSA3M on Dexter
 
 The data come from --data, $ETANA_DATA or ../shared: a folder with data/*.npz, or the data folder itself.
 Each figure is the best of the fits (at least one, at most 50) that begin within two seconds, with default options,
@@ -22,6 +23,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from bench_data import data_folder
+from bench_tools import save
 from etana.selection import OFSA3M, OSFS, SAOLA, AlphaInvesting, FastOSFS, OFSDensity
 
 METHODS = [OFSDensity(), OFSA3M(), SAOLA(), FastOSFS(), OSFS(), AlphaInvesting()]
@@ -61,6 +63,7 @@ def main() -> None:
     parser.add_argument("--data", help="folder with the .npz files")
     parser.add_argument("--data-sets", default=",".join(PAPER), help="comma-separated")
     parser.add_argument("--methods", default=",".join(type(m).__name__ for m in METHODS), help="comma-separated")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     arguments = parser.parse_args()
     folder = data_folder(arguments.data, "madelon.npz")
     if folder is None:
@@ -70,19 +73,23 @@ def main() -> None:
     for method in METHODS:
         clone(method).fit(X, y)  # compile the kernels, or load them
 
-    console = Console()
+    console, results = Console(), []
     table = Table("data set", "selector", title="Feature selection, seconds")
     for heading in ("features", "etana", "paper", "times faster"):
         table.add_column(heading, justify="right")
     for name in arguments.data_sets.split(","):
         X, y = load(folder / f"{name}.npz")
         for method, paper in zip(METHODS, PAPER[name]):
-            if type(method).__name__ in arguments.methods.split(","):
+            slow = arguments.quick and (name, type(method).__name__) == ("dexter", "OFSA3M")
+            if type(method).__name__ in arguments.methods.split(",") and not slow:
                 with console.status(f"{name}: {type(method).__name__}"):
                     seconds, selected = measure(method, X, y)
+                chosen = {"data": name, "method": type(method).__name__, "features": selected}
+                results.append({**chosen, "seconds": seconds, "paper": paper})
                 figures = (str(selected), f"{seconds:.3f}", f"{paper:g}", f"{paper / seconds:.0f}")
                 table.add_row(name, type(method).__name__, *figures)
         table.add_section()
+    save("selectors", results)
     console.print(table)
 
 

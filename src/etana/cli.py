@@ -231,6 +231,7 @@ def select(
 def reproduce(
     output: Annotated[str, typer.Option("-o", "--output", help="Folder for results, tables and the page.")] = "results",
     quick: Annotated[bool, typer.Option("--quick", help="Small sets only: a minute or two.")] = False,
+    beyond: Annotated[bool, typer.Option("--beyond", help="What goes beyond the paper, instead of it.")] = False,
     data_dir: Annotated[str | None, typer.Option(help="Folder with the data sets (.npz).")] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Run only cells that fit, such as mll or 'tables/*/saola*'; repeatable.")
@@ -250,8 +251,8 @@ def reproduce(
         from etana.experiments import reproduce as work
 
         planned = work.plan(
-            output, quick=quick, data_dir=data_dir, only=only or (), again=again or (), limit=time_limit,
-            skip_slow=skip_slow, jobs=jobs, seed=seed,
+            output, quick=quick, beyond=beyond, data_dir=data_dir, only=only or (), again=again or (),
+            limit=time_limit, skip_slow=skip_slow, jobs=jobs, seed=seed,
         )  # fmt: skip
         if not tables:
             try:

@@ -4,21 +4,22 @@ import csv
 import io
 import re
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browsing import Html, Visitor
 from servers import in_process
+from sklearn.datasets import load_wine
 
 import etana
 from conftest import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
-from etana.modelfile import load_model
+from etana import AdaptiveClassifier
+from etana.modelfile import load_model, save
 from etana.scoring import classify_file
 from etana.service.app import create_app
 from etana.service.guard import SESSION_COOKIE, session_value
 from etana.service.limits import Limits
-from etana.service.models import Models, Served
+from etana.service.models import Models
 from etana.service.pages.pictures import Pictures
 from etana.service.store import Store
 
@@ -313,13 +314,14 @@ def test_without_matplotlib_the_page_says_how_to_install_it(visitor, client, mon
     assert client.get("/models/wine/policy.svg").status_code == 404
 
 
-def test_a_model_that_draws_itself(folder):
-    models = Models([folder / "wine.etana"])
-    drawn = Served("graph", "00", SimpleNamespace(graph_svg=lambda: "<svg/>"))
+def test_a_decision_graph_is_drawn(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    save(AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(X, y), tmp_path / "graph.etana")
+    models = Models([tmp_path / "graph.etana"])
     pictures = Pictures(models)
-    assert "graph" in pictures.words(drawn)
-    assert pictures.available(drawn)
-    assert pictures.svg(drawn) == b"<svg/>"
+    assert "graph" in pictures.words(models.get())
+    assert pictures.available(models.get())
+    assert b"price 0.01" in pictures.svg(models.get())
 
 
 # --- tables

@@ -23,7 +23,8 @@ def test_schemathesis_runs_clean(start_server, folder, tmp_path, models, token, 
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json", "--checks", "all",
-            "--phases", phases, "--max-examples", str(examples), "--seed", "7", "--no-shrink", "--request-timeout", "60", *header,
+            "--phases", phases, "--max-examples", str(examples), "--seed", "7", "--no-shrink",
+            "--request-timeout", "60", *header,
         ],
         cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=300,
     )  # fmt: skip

@@ -47,7 +47,11 @@ def explain(case: AdaptiveCase) -> str:
         )
     else:
         ahead = case.expected_cost - case.cost
-        why = f"it begins the best plan of up to {levels} features and tells" if levels else "of all features it tells most"
+        why = (
+            f"it begins the best plan of up to {levels} features and tells"
+            if levels
+            else "of all features it tells most"
+        )
         lines.append(
             f"Ask for {feature!r} (price {price:.4g}): {why}{'' if levels else ' per price'} here, {share}; going "
             f"on with it is expected to cost {ahead:.4g} in all."

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from etana.acquisition import storage_of
 from etana.adaptive.evidence import Evidence
 from etana.adaptive.graph import NEVER, Graph, scale_of
 from etana.adaptive.stopping import Walks, fit_rule
 from etana.binning import Binner
-from etana.acquisition import storage_of
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts
 from etana.table import Table

@@ -2,7 +2,8 @@
 
 Stored are, of each state, its parent, the answer that led to it, the candidate it would ask for, whether it stops, how
 many training rows shared its path, how much the candidate tells, what is expected to be paid from there on, and, if it
-asks, the log likelihoods of the answers. All else (belief, price, what was spent, depth, children) follows from these by the arithmetic that made it, bit for bit.
+asks, the log likelihoods of the answers. All else (belief, price, what was spent, depth, children) follows from these
+by the arithmetic that made it, bit for bit.
 
 Nothing that is read is trusted: parents come before their children, answers and candidates exist, no feature is asked
 twice on a path, and likelihoods are probabilities.

@@ -152,7 +152,7 @@ class AdaptiveCase(Case):
     _model: AdaptiveModel  # type: ignore[assignment]
 
     def __init__(self, model: AdaptiveModel, budget: float = np.inf) -> None:
-        self._model = model  # type: ignore[assignment]
+        self._model = model
         self._budget = budget
         self._twig = model.graph.twig()
         self._nodes = [(0, 0)]  # in the case's own graph, and in the shared one (-1: not kept there)

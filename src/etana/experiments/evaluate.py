@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 
-__all__ = ["Evaluation", "Fold", "Folds", "HoldOut", "LowestRowKNeighbors", "evaluate"]
+__all__ = ["Evaluation", "Fold", "Folds", "HoldOut", "LowestRowKNeighbors", "evaluate", "timed"]
 
 
 class LowestRowKNeighbors(ClassifierMixin, BaseEstimator):
@@ -230,11 +230,11 @@ def evaluate(
 def _measure_selection(
     prices: ResolvedCosts | None, selector: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
 ) -> Fold:
-    _, selection = _timed(lambda: selector.fit(X, y))
+    _, selection = timed(lambda: selector.fit(X, y))
     columns = selector.get_support(indices=True)
     if columns.size:
-        model, training = _timed(lambda: clone(classifier).fit(_take_columns(X, columns), y))
-        labels, classification = _timed(lambda: model.predict(_take_columns(X_test, columns)))
+        model, training = timed(lambda: clone(classifier).fit(_take_columns(X, columns), y))
+        labels, classification = timed(lambda: model.predict(_take_columns(X_test, columns)))
     else:  # nothing to compare rows by: the most frequent class, and of equally frequent ones the smallest
         classes, counts = np.unique(y, return_counts=True)
         labels, training, classification = classes[counts.argmax()], 0.0, 0.0
@@ -244,8 +244,8 @@ def _measure_selection(
 
 
 def _measure_acquisition(model: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
-    _, training = _timed(lambda: model.fit(X, y))
-    walk, classification = _timed(lambda: model.acquire(X_test))
+    _, training = timed(lambda: model.fit(X, y))
+    walk, classification = timed(lambda: model.acquire(X_test))
     return Fold(
         accuracy=float(np.mean(np.asarray(walk.labels) == y_test)),
         n_features=float(np.mean(walk.n_features)),
@@ -256,7 +256,8 @@ def _measure_acquisition(model: Any, classifier: Any, X: Any, y: np.ndarray, X_t
     )
 
 
-def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
+def timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    """What an action gives, and the seconds it took."""
     start = time.perf_counter()
     result = action()
     return result, time.perf_counter() - start

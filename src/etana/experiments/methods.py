@@ -132,10 +132,16 @@ for _method in (
     Method("all-features", "Naive Bayes, all features", lambda s: EveryFeature(feature_costs=s.feature_costs)),
     Method("adaptive", "AdaptiveClassifier", lambda s: AdaptiveClassifier(**s.given)),
     Method("sequential", "SequentialClassifier", _sequential),
-    Method("etana-information", "ETANA, information order", lambda s: ETANAClassifier(ordering="information", **s.given)),
+    Method(
+        "etana-information", "ETANA, information order", lambda s: ETANAClassifier(ordering="information", **s.given)
+    ),
     Method("nothing", "Buy nothing", lambda s: Nothing(s.misclassification_costs)),
     Method("streed", "STreeD, depth 3", lambda s: OptimalTree(s.feature_costs, s.misclassification_costs)),
-    Method("lightgbm", "LightGBM, cost-effective, once a model", lambda s: CostEffectiveBoosting(s.feature_costs, seed=s.seed)),
+    Method(
+        "lightgbm",
+        "LightGBM, cost-effective, once a model",
+        lambda s: CostEffectiveBoosting(s.feature_costs, seed=s.seed),
+    ),
     Method(
         "lightgbm-lazy",
         "LightGBM, cost-effective, for each row",

@@ -12,7 +12,7 @@ from etana.experiments.tables import TITLES, Table, to_html
 from etana.plots._canvas import counted, matplotlib
 from etana.report.page import cards, number, page, paragraph, section, text
 
-__all__ = ["reproduction_page"]
+__all__ = ["footer", "reproduction_page"]
 
 
 def reproduction_page(results: Found, tables: list[Table]) -> str:
@@ -24,7 +24,7 @@ def reproduction_page(results: Found, tables: list[Table]) -> str:
         f"ETANA and F-ETANA against six streaming selectors and a decision tree: {counted(len(done), 'cell')} of "
         f"{len(results)} run.",
         _sections(results, tables),
-        _footer(done),
+        footer(done),
     )
 
 
@@ -60,7 +60,7 @@ def _tiles(results: Found) -> str:
     return cards("tiles", blocks) if blocks else ""
 
 
-def _footer(done: list[Result]) -> str:
+def footer(done: list[Result]) -> str:
     """Versions, machines, seeds and days, as the files tell."""
     versions = {f"{n} {v}" for r in done for n, v in r.about.get("versions", {}).items()}
     machines = {f"{m['processor']}, {m['cores']} cores" for r in done if (m := r.about.get("machine"))}

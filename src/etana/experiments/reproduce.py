@@ -1,4 +1,7 @@
-"""``etana reproduce``: run what has to be run, then draw everything from what is stored."""
+"""``etana reproduce``: run what has to be run, then draw everything from what is stored.
+
+There are two suites of cells, a module each: the paper's, and what goes beyond it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from etana.errors import InputError
+from etana.experiments import beyond as beyond_suite
 from etana.experiments import paper
+from etana.experiments.beyond_page import beyond_page
+from etana.experiments.beyond_tables import beyond_tables
 from etana.experiments.cells import Cell
 from etana.experiments.figures import Found
 from etana.experiments.page import reproduction_page
@@ -24,7 +30,7 @@ _LONGEST = 1e7  # seconds: some months
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells of the run, those that are left to do, and where results are."""
+    """All cells of the run, those that are left to do, where results are, and the suite that they belong to."""
 
     cells: list[Cell]
     left: list[Cell]
@@ -32,12 +38,14 @@ class Plan:
     data_dir: str | None
     limit: float | None
     jobs: int
+    suite: Any = paper
 
 
 def plan(
     output: str,
     *,
     quick: bool = False,
+    beyond: bool = False,
     data_dir: str | None = None,
     only: Sequence[str] = (),
     again: Sequence[str] = (),
@@ -55,13 +63,14 @@ def plan(
         raise InputError(f"the data folder {data_dir!r} does not exist; name one with the .npz files, or with data/")
     store = Store(Path(output) / "cells")
     store.check()
-    cells = paper.quick(data_dir, seed) if quick else paper.full(seed)
+    suite = beyond_suite if beyond else paper
+    cells = suite.quick(data_dir, seed) if quick else suite.full(seed)
     wanted = choose(cells, only, "--only") if only else cells
     anew = choose(wanted, again, "--again") if again else []
     left = unfinished(wanted, store, limit, anew)
     if skip_slow:
-        left = [cell for cell in left if not paper.is_slow(cell)]
-    return Plan(cells, left, store, data_dir, limit, jobs)
+        left = [cell for cell in left if not suite.is_slow(cell)]
+    return Plan(cells, left, store, data_dir, limit, jobs, suite)
 
 
 def reproduce(planned: Plan, console: Any) -> None:
@@ -70,13 +79,13 @@ def reproduce(planned: Plan, console: Any) -> None:
 
     columns = (BarColumn(), TextColumn("{task.fields[done]} of {task.fields[cells]} cells"), TimeElapsedColumn(),
                TextColumn("about {task.fields[rest]} left"), TextColumn("{task.description}"))  # fmt: skip
-    total = sum(map(paper.seconds_expected, planned.left))
+    total = sum(map(planned.suite.seconds_expected, planned.left))
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=total, done=0, cells=len(planned.left), rest=_duration(total))
         state = {"done": 0, "expected": 0.0, "spent": 0.0}
 
         def finish(result: Result) -> None:
-            expected = paper.seconds_expected(result.cell)
+            expected = planned.suite.seconds_expected(result.cell)
             state["done"] += 1
             state["expected"] += expected
             state["spent"] += result.seconds
@@ -103,12 +112,15 @@ def _duration(seconds: float) -> str:
 def draw(planned: Plan, output: str, console: Any, markdown: bool = False) -> list[Path]:
     """Tables to the terminal and as CSV, the page, and tables as Markdown if they are wanted; from what is stored."""
     results: Found = {cell: planned.store.read(cell) for cell in planned.cells}
-    tables = paper_tables(results)
+    further = planned.suite is beyond_suite
+    tables = beyond_tables(results) if further else paper_tables(results)
     for table in tables:
         console.print(to_terminal(table))
-    files = {"tables.csv": to_csv(tables), "index.html": reproduction_page(results, tables)}
+    page = beyond_page(results, tables) if further else reproduction_page(results, tables)
+    name = "beyond" if further else "tables"
+    files = {f"{name}.csv": to_csv(tables), "beyond.html" if further else "index.html": page}
     if markdown:
-        files["tables.md"] = "\n".join(to_markdown(table) for table in tables)
+        files[f"{name}.md"] = "\n".join(to_markdown(table) for table in tables)
     return [_write(Path(output) / name, content) for name, content in files.items()]
 
 

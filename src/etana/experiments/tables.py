@@ -23,7 +23,10 @@ __all__ = ["Entry", "Table", "paper_tables", "to_csv", "to_html", "to_markdown",
 
 TITLES = {
     "madelon": "Madelon", "lung": "Lung", "mll": "MLL", "dexter": "Dexter", "car": "Car", "lung2": "Lung2",
-    "news20": "News20", "breast_cancer": "Breast cancer", "wine": "Wine", "iris": "Iris",
+    "news20": "News20", "breast_cancer": "Breast cancer", "wine": "Wine", "iris": "Iris", "spambase": "Spam",
+    "digits": "Digits", "heart": "Heart", "hepatitis": "Hepatitis", "thyroid": "Thyroid", "pima": "Pima",
+    "bupa": "Bupa", "diabetes": "Diabetes", "glass": "Glass", "tictactoe": "Tic-tac-toe", "flare": "Flare",
+    "car_evaluation": "Car evaluation",
 }  # fmt: skip
 _TIMES = (
     ("selection_seconds", "F"),
@@ -60,13 +63,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """A title, column and row headings, entries (None: there is no such cell) and notes."""
+    """A title, column and row headings, entries (None: there is no such cell), notes, and what an entry shows."""
 
     name: str
     title: str
     columns: list[str]
     rows: list[tuple[str, list[Entry | None]]]
     notes: list[str]
+    corner: str = "ours / paper"
+    caption: str = "ours; below it the paper's (difference)."
 
 
 def _figure(value: float, digits: int) -> str:
@@ -163,7 +168,7 @@ def to_terminal(table: Table) -> Any:
     from rich.markup import escape
     from rich.table import Table as RichTable
 
-    caption = "ours; below it the paper's (difference). " + " ".join(table.notes)
+    caption = " ".join([table.caption, *table.notes])
     out = RichTable(title=escape(table.title), caption=escape(caption), caption_justify="left", pad_edge=False)
     out.add_column("method", overflow="fold", min_width=16)
     for column in table.columns:
@@ -199,7 +204,7 @@ def to_markdown(table: Table) -> str:
             return ""
         return entry.shown() if entry.paper is None else f"{entry.shown()} / {_figure(entry.paper, entry.digits)}"
 
-    return _markdown(table, shown, "ours / paper")
+    return _markdown(table, shown, table.corner)
 
 
 def _markdown(table: Table, shown: Callable[[Entry | None], str], corner: str) -> str:

@@ -18,6 +18,7 @@ UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
 FINE = 256  # candidate bins of one column, at most
 BATCH = 256  # values that are looked up side by side
 SHORT = 32  # up to here an insertion sort is the faster one
+PATIENCE = 16  # moves per key after which keys count as badly spread
 LARGEST = np.finfo(np.float64).max
 
 
@@ -84,16 +85,74 @@ def gather(sparse, turned, c, data, rows, first, last, classes, weights, totals,
 
 
 @njit(nogil=True, cache=True)
-def sort_keys(keys, places, m, other_keys, other_places, tally):
-    """Sort keys[:m] with their places by radix, least byte first; returns the two arrays that hold the result."""
+def insertion_sort(keys, places, m, patience):
+    """Sort keys[:m] with their places, equal ones left in order; gives up, False, after so many moves."""
+    for r in range(1, m):
+        key, place, s = keys[r], places[r], r
+        while s > 0 and keys[s - 1] > key:
+            keys[s], places[s] = keys[s - 1], places[s - 1]
+            s -= 1
+        keys[s], places[s] = key, place
+        patience -= r - s
+        if patience < 0:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def spread(values, keys, places, m, other_keys, other_places, starts):
+    """Put keys[:m] roughly in order in the other arrays, equal ones left in order; False if it cannot be done.
+
+    Keys of one sign go by their leading bits, which suits skewed values; keys of both signs by the value.
+    """
+    low, high = keys[0], keys[0]
+    first, last = 0, 0
+    for r in range(m):
+        if keys[r] < low:
+            low, first = keys[r], r
+        if keys[r] > high:
+            high, last = keys[r], r
+    one_sign, shift, scale = (low ^ high) >= 0, 0, 0.0
+    if one_sign:
+        while (high - low) >> shift >= starts.size - 1:
+            shift += 1
+    else:
+        base = values[places[first]]
+        scale = (starts.size - 2) / (values[places[last]] - base)
+        if not 0.0 < scale < LARGEST:
+            return False
+    starts[:] = 0
+    for r in range(m):
+        b = (keys[r] - low) >> shift if one_sign else int((values[places[r]] - base) * scale)
+        starts[b + 1] += 1
+    for b in range(1, starts.size):
+        starts[b] += starts[b - 1]
+    for r in range(m):
+        b = (keys[r] - low) >> shift if one_sign else int((values[places[r]] - base) * scale)
+        other_keys[starts[b]] = keys[r]
+        other_places[starts[b]] = places[r]
+        starts[b] += 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def sort_keys(values, keys, places, m, other_keys, other_places, tally):
+    """Sort keys[:m] with their places, equal ones left in order; returns the two arrays that hold the result."""
     if m <= SHORT:
-        for r in range(1, m):
-            key, place, s = keys[r], places[r], r
-            while s > 0 and keys[s - 1] > key:
-                keys[s], places[s] = keys[s - 1], places[s - 1]
-                s -= 1
-            keys[s], places[s] = key, place
+        insertion_sort(keys, places, m, m * m)
         return keys, places
+    starts = tally.reshape(tally.size)[: min(4 * m, tally.size)]
+    if spread(values, keys, places, m, other_keys, other_places, starts):
+        if insertion_sort(other_keys, other_places, m, PATIENCE * m):
+            return other_keys, other_places
+        keys, other_keys = other_keys, keys
+        places, other_places = other_places, places
+    return radix_sort(keys, places, m, other_keys, other_places, tally)
+
+
+@njit(nogil=True, cache=True)
+def radix_sort(keys, places, m, other_keys, other_places, tally):
+    """The same byte by byte, the least first: no order of the keys makes it slow."""
     tally[:] = 0
     for r in range(m):
         key = keys[r]
@@ -120,8 +179,11 @@ def sort_keys(keys, places, m, other_keys, other_places, tally):
 
 
 @njit(nogil=True, cache=True)
-def distinct_values(values, mass, m, sample, zero_weight, sorting, out_values, out_mass):
-    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger."""
+def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_values, out_mass):
+    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger.
+
+    If m is not larger, ranks[r] is where values[r] stands among them.
+    """
     keys, places, other_keys, other_places, tally = sorting
     chosen = min(m, sample)
     bits = values.view(np.int64)
@@ -130,7 +192,7 @@ def distinct_values(values, mass, m, sample, zero_weight, sorting, out_values, o
         # Read as an integer a float is ordered by size, the negative ones the wrong way round.
         b = bits[place]
         keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
-    keys, places = sort_keys(keys, places, chosen, other_keys, other_places, tally)
+    keys, places = sort_keys(values, keys, places, chosen, other_keys, other_places, tally)
     count, share = 0, zero_weight if m <= sample else zero_weight * (sample / m)
     pending = zero_weight > 0.0
     for r in range(chosen):
@@ -143,6 +205,8 @@ def distinct_values(values, mass, m, sample, zero_weight, sorting, out_values, o
         else:
             out_values[count], out_mass[count] = values[places[r]], mass[places[r]]
             count += 1
+        if m <= sample:
+            ranks[places[r]] = count - 1
     if pending:
         out_values[count], out_mass[count] = 0.0, share
         count += 1
@@ -221,9 +285,55 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
             half >>= 1
         for r in range(many):
             histogram[found[r], labels[start + r]] += mass[start + r]
+    add_zeros(zeros, edges, n_edges, histogram)
+
+
+@njit(nogil=True, cache=True)
+def add_zeros(zeros, edges, n_edges, histogram):
+    """Add the weights of zeros to the bin that holds zero."""
     zero_bin = bin_of(0.0, edges, 0, n_edges, -1)
     for i in range(zeros.size):
         histogram[zero_bin, i] += zeros[i]
+
+
+@njit(nogil=True, cache=True)
+def least_weight_that_pays(totals, table):
+    """A column whose values other than zero weigh less than this has no supervised cut; 0 if weights are fractions.
+
+    A cut leaves the zeros on one side; let the other, A, weigh a of n. Its gain is at most what A and the rest B lose
+    in divergence from the whole: a KL(A | all) + (n - a) KL(B | all) <= a (log2(n / least class) + log2 e). Its price
+    is at least log2(n - 1) + log2(3^k - 2) - k H, for k classes (see :func:`etana.kernels.scores.best_cut`).
+    """
+    n, k, inner, least = totals.sum(), 0, 0.0, np.inf
+    if table.size <= 1:
+        return 0.0
+    for i in range(totals.size):
+        if totals[i] > 0.0:
+            k += 1
+            inner += totals[i] * np.log2(totals[i])
+            least = min(least, totals[i])
+    if k < 2:
+        return 0.0
+    three_to_k = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k)
+    price = np.log2(max(n - 1.0, 1.0)) + three_to_k - k * (np.log2(n) - inner / n)
+    # A hundredth is more than rounding can make of it.
+    return 0.99 * price / (np.log2(n / least) + np.log2(np.e))
+
+
+@njit(nogil=True, cache=True)
+def add_whole(labels, mass, m, zeros, totals, too_light, histogram):
+    """Count a column in one bin if it is complete and weighs too little to be cut; whether it was."""
+    if m >= too_light:
+        return False
+    weight, seen, n = 0.0, 0.0, 0.0
+    for i in range(zeros.size):
+        histogram[0, i] = zeros[i]
+        seen += zeros[i]
+        n += totals[i]
+    for r in range(m):
+        histogram[0, labels[r]] += mass[r]
+        weight += mass[r]
+    return weight < too_light and seen + weight == n
 
 
 @njit(nogil=True, cache=True)
@@ -265,24 +375,37 @@ def fit_columns(
     most = FINE * n_classes
     entries = np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
     sides = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    ranks = np.empty(part, np.int64)
+    too_light = least_weight_that_pays(totals, table) if method == SUPERVISED else 0.0
     edge, cell = 0, 0
     for c in range(last - first):
         start, end = (indptr[first + c], indptr[first + c + 1]) if sparse else (0, 0)
         values, labels, mass, m = gather(
             sparse, turned, c, data, rows, start, end, classes, weights, totals, members, scratch, zeros, missing[c]
         )
-        zero_weight = zeros.sum()
-        if method in (UNIFORM, PUBLISHED):
-            made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
-        else:
-            seen = distinct_values(values, mass, m, sample, zero_weight, sorting, values_seen, mass_seen)
-            made = quantile_edges(values_seen, mass_seen, seen, FINE if method == SUPERVISED else bins, cuts)
-        histogram[: made + 1] = 0.0
-        add_counts(values, labels, mass, m, zeros, cuts, made, histogram)
-        if method == SUPERVISED:
-            n_kept = supervised_cuts(histogram, made + 1, bins, table, entries, sides, kept)
-            merge_bins(histogram, cuts, made, kept, n_kept)
-            made = n_kept
+        made = 0
+        if not add_whole(labels, mass, m, zeros, totals, too_light, histogram):
+            zero_weight = zeros.sum()
+            fine = FINE if method == SUPERVISED else bins
+            ranked = False
+            if method in (UNIFORM, PUBLISHED):
+                made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
+            else:
+                seen = distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, values_seen, mass_seen)
+                made = quantile_edges(values_seen, mass_seen, seen, fine, cuts)
+                ranked = m <= sample and seen <= fine
+            histogram[: made + 1] = 0.0
+            if ranked:
+                # Each value has a bin of its own, and its rank is known from sorting.
+                for r in range(m):
+                    histogram[ranks[r], labels[r]] += mass[r]
+                add_zeros(zeros, cuts, made, histogram)
+            else:
+                add_counts(values, labels, mass, m, zeros, cuts, made, histogram)
+            if method == SUPERVISED:
+                n_kept = supervised_cuts(histogram, made + 1, bins, table, entries, sides, kept)
+                merge_bins(histogram, cuts, made, kept, n_kept)
+                made = n_kept
         n_edges[c] = made
         edges[edge : edge + made] = cuts[:made]
         counts[cell : cell + made + 1] = histogram[: made + 1]

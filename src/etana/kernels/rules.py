@@ -222,11 +222,11 @@ def grid_interpolate(belief, resolution, values, counts):
 
 
 @njit(nogil=True, cache=True)
-def interval_stops(table, stage, logs):
-    """Whether the log-odds of two classes lie outside the interval of the stage."""
+def interval_stops(table, stage, a, b):
+    """Whether the log-odds of two classes, with logs a and b, lie outside the interval of the stage."""
     if stage >= table.shape[0]:
         return True
-    return not (table[stage, 0] < logs[1] - logs[0] < table[stage, 1])
+    return not (table[stage, 0] < b - a < table[stage, 1])
 
 
 @njit(nogil=True, cache=True)
@@ -237,7 +237,7 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     """
     n = logs.size
     if kind == INTERVAL:
-        return interval_stops(table, stage, logs)
+        return interval_stops(table, stage, logs[0], logs[1])
     if at_corner(logs):
         return True
     if kind == NEVER:

@@ -14,6 +14,7 @@ from etana.kernels.rules import INTERVAL, decide, interval_stops, normalise, sto
 DENSE, CSR, CSC = range(3)
 
 FEW_EDGES = 32
+BLOCK = 128  # rows that walk side by side
 
 
 @njit(nogil=True, cache=True)
@@ -76,6 +77,15 @@ def update(logs, log_likelihood):
 
 
 @njit(nogil=True, cache=True)
+def update_two(a, b, more_a, more_b):
+    """The same for two classes, in registers."""
+    a += more_a
+    b += more_b
+    top = b if b > a else a
+    return (a - top, b - top) if top > -np.inf else (a, b)
+
+
+@njit(nogil=True, cache=True)
 def walk(
     kind,
     table,
@@ -102,38 +112,60 @@ def walk(
     spent,
     posteriors,
 ):
-    """Take rows first_row..last_row-1 through the rule; fill labels, asked, spent, posteriors."""
+    """Take rows first_row..last_row-1 through the rule; fill labels, asked, spent, posteriors.
+
+    Rows go in blocks, and a block goes stage by stage: what one row waits for in memory, another uses to compute.
+    """
     n = log_priors.size
-    logs, belief, scratch = np.empty(n), np.empty(n), np.empty(n)
+    belief, scratch = np.empty(n), np.empty(n)
+    logs, going = np.empty((BLOCK, n)), np.empty(BLOCK, np.int64)
     # Before the first answer all rows share one belief, and so one decision.
     begins = not stops(kind, table, index, costs, regrets, 0, log_priors, belief, scratch)
-    for row in range(first_row, last_row):
-        logs[:] = log_priors
-        paid = 0.0
-        k = 0
-        while k < columns.size:
-            if k == 0:
-                if not begins:
-                    break
-            # The test for two classes is a comparison; it must not pay for a call with all those arguments.
-            elif kind == INTERVAL:
-                if interval_stops(table, k, logs):
-                    break
-            elif stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
-                break
-            if paid + costs[k] > budget:
-                break
-            value = fetch(storage, dense, data, indices, indptr, row, columns[k])
-            code = bin_of(value, edges, edge_offsets[k], edge_offsets[k + 1], missing[k])
-            if 0 <= code < cell_offsets[k + 1] - cell_offsets[k]:
-                update(logs, log_cells[cell_offsets[k] + code])
+    most = columns.size if begins else 0
+    for start in range(first_row, last_row, BLOCK):
+        count = min(BLOCK, last_row - start)
+        for t in range(count):
+            logs[t] = log_priors
+            going[t] = t
+            asked[start + t] = 0
+            spent[start + t] = 0.0
+        k, paid, left = 0, 0.0, count
+        while left > 0 and k < most and paid + costs[k] <= budget:
+            first_edge, last_edge, first_cell = edge_offsets[k], edge_offsets[k + 1], cell_offsets[k]
+            n_cells, column, lost = cell_offsets[k + 1] - first_cell, columns[k], missing[k]
             paid += costs[k]
             k += 1
-        normalise(logs, belief)
-        labels[row] = decide(belief, regrets)
-        asked[row] = k
-        spent[row] = paid
-        posteriors[row] = belief
+            walking, left = left, 0
+            for g in range(walking):
+                t = going[g]
+                row = start + t
+                # Written out: to hand all arrays on to fetch() takes longer than to read a value.
+                if storage == DENSE:
+                    value = np.float64(dense[row, column])
+                elif storage == CSR:
+                    value = sparse_value(data, indices, indptr[row], indptr[row + 1], column)
+                else:
+                    value = sparse_value(data, indices, indptr[column], indptr[column + 1], row)
+                code = bin_of(value, edges, first_edge, last_edge, lost)
+                asked[row] = k
+                spent[row] = paid
+                going[left] = t
+                # The test for two classes is a comparison; it must not pay for a call with all those arguments.
+                if kind == INTERVAL:
+                    a, b = logs[t, 0], logs[t, 1]
+                    if 0 <= code < n_cells:
+                        a, b = update_two(a, b, log_cells[first_cell + code, 0], log_cells[first_cell + code, 1])
+                        logs[t, 0], logs[t, 1] = a, b
+                    left += k < most and not interval_stops(table, k, a, b)
+                else:
+                    if 0 <= code < n_cells:
+                        update(logs[t], log_cells[first_cell + code])
+                    stopped = k >= most or stops(kind, table, index, costs, regrets, k, logs[t], belief, scratch)
+                    left += not stopped
+        for t in range(count):
+            normalise(logs[t], belief)
+            labels[start + t] = decide(belief, regrets)
+            posteriors[start + t] = belief
 
 
 @njit(nogil=True, cache=True)

@@ -1,8 +1,9 @@
 """What a model file holds of a decision graph.
 
 In the ``content``, instead of ``policy``, ``graph``: the numbers ``m`` (null for infinity), ``least``, ``deepest``,
-``most``, ``levels``, ``seed``, ``left_out``, what the model expects (``cost``, ``error``, ``n_features``), and ``costs``:
-strength, steps looked ahead, and the cost of held-out rows of each choice that was tried. Arrays, with C candidates:
+``most``, ``levels``, ``seed``, ``left_out``, what the model expects (``cost``, ``error``, ``n_features``), and
+``costs``: strength, steps looked ahead, and the cost of held-out rows of each choice that was tried.
+Arrays, with C candidates:
 
 =============================================  =========================================================
 ``prices.full``, ``.discounted``, ``.group``   prices of all features (K,); group -1 is none

@@ -9,6 +9,7 @@ display                          shows
 :class:`CalibrationDisplay`      whether the belief at the stop can be believed
 :class:`PolicyDisplay`           when the policy stops
 :class:`ExamplePathsDisplay`     the way of a few telling instances, question by question
+:class:`GraphDisplay`            the decision graph of an adaptive classifier
 ===============================  =========================================================================
 
 Each is made by ``from_estimator`` from a fitted classifier or an :class:`etana.acquisition.Model`, keeps the numbers
@@ -19,6 +20,7 @@ that it draws as attributes, and can be drawn again, on other axes, by ``plot``.
 from etana.plots.calibration import CalibrationDisplay
 from etana.plots.confusion import ConfusionCostDisplay
 from etana.plots.curve import CostCurve, CostCurveDisplay, trace_budgets, trace_prices
+from etana.plots.graph import GraphDisplay
 from etana.plots.paths import ExamplePathsDisplay
 from etana.plots.policy import PolicyDisplay
 from etana.plots.usage import FeatureUsageDisplay
@@ -30,6 +32,7 @@ __all__ = [
     "CostCurveDisplay",
     "ExamplePathsDisplay",
     "FeatureUsageDisplay",
+    "GraphDisplay",
     "PolicyDisplay",
     "trace_budgets",
     "trace_prices",

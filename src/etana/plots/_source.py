@@ -60,11 +60,32 @@ class Source:
         problem, policy, binner = (getattr(estimator, name + end, None) for name in ("problem", "policy", "binner"))
         names = getattr(estimator, "feature_names_in_" if end else "names", None)
         classes = np.asarray(getattr(estimator, f"classes{end}"))
-        if problem is None:
-            mistakes = resolve_mistakes(getattr(estimator, "misclassification_costs", None), classes.size)
+        model = getattr(estimator, "model_", estimator)
+        if hasattr(model, "mistakes"):
+            mistakes = model.mistakes
         else:
-            mistakes = problem.misclassification_costs
+            mistakes = resolve_mistakes(getattr(estimator, "misclassification_costs", None), classes.size)
         return cls(estimator, classes, mistakes, None if names is None else list(names), problem, policy, order, binner)
+
+    @property
+    def model(self) -> Any:
+        """The model behind the classifier, or what was given if there is none."""
+        return getattr(self.estimator, "model_", self.estimator)
+
+    @property
+    def prices(self) -> np.ndarray | None:
+        """Prices of features: in the order of asking if there is one, else in full; None if they are not known."""
+        if self.problem is not None:
+            return self.problem.feature_costs
+        prices = getattr(self.model, "prices", None)
+        return None if prices is None else prices.full
+
+    @property
+    def expected_cost(self) -> float | None:
+        """What the model itself expects a row to cost; None if it expects nothing."""
+        if self.policy is not None:
+            return self.policy.expected_cost
+        return getattr(self.model, "expected_cost", None)
 
     def name(self, column: int) -> str:
         """Name of a feature; its number where features have no names."""

@@ -176,6 +176,55 @@ class CostCurveDisplay:
         return cls.from_curves({name or type(estimator).__name__: curve}, against=against, response=response, ax=ax)
 
     @classmethod
+    def compare(
+        cls,
+        estimators: Mapping[Any, Any],
+        X: Any,
+        y: Any,
+        *,
+        budgets: Any = None,
+        factors: Any = None,
+        against: str = "n_features",
+        response: str = "accuracy",
+        ax: Any = None,
+    ) -> Self:
+        """Trace several fitted classifiers on the same rows, and draw them over each other.
+
+        Parameters
+        ----------
+        estimators : mapping from name to fitted classifier
+        X, y : rows and their true classes
+        budgets : numbers, optional
+            Trace by these hard budgets, the same for all; otherwise by feature prices.
+        factors : numbers, optional
+            Factors on the feature prices, see :func:`trace_prices`; not together with ``budgets``.
+        against : {"n_features", "spend"}
+        response : {"accuracy", "cost"}
+        ax : matplotlib Axes, optional
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> import etana
+        >>> X, y = load_wine(return_X_y=True)
+        >>> fixed = etana.ETANAClassifier().fit(X[::2], y[::2])
+        >>> adaptive = etana.AdaptiveClassifier().fit(X[::2], y[::2])
+        >>> names = {"fixed order": fixed, "adaptive": adaptive}
+        >>> display = etana.plots.CostCurveDisplay.compare(names, X[1::2], y[1::2], budgets=[0.01, 0.02, 0.05])
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['fixed order', 'adaptive']
+        """
+        if not estimators:
+            raise InputError("there are no classifiers to compare; pass {name: fitted classifier}")
+        if budgets is not None and factors is not None:
+            raise InputError("budgets and factors were both given; a curve is traced by one of them")
+        curves = {
+            name: trace_prices(estimator, X, y, factors) if budgets is None else trace_budgets(estimator, X, y, budgets)
+            for name, estimator in estimators.items()
+        }
+        return cls.from_curves(curves, against=against, response=response, ax=ax)
+
+    @classmethod
     def from_curves(
         cls,
         curves: Mapping[Any, CostCurve],

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from etana.adaptive.export import branches
+from etana.adaptive.model import AdaptiveModel
 from etana.plots import (
     CalibrationDisplay,
     ConfusionCostDisplay,
     CostCurve,
     CostCurveDisplay,
     FeatureUsageDisplay,
+    GraphDisplay,
     PolicyDisplay,
     trace_budgets,
     trace_prices,
@@ -29,6 +32,7 @@ __all__ = ["asked", "belief", "mistakes", "policy", "trade"]
 _N_TOP = 15
 _MOST_CLASSES = 20
 _NAME = 40
+_DEPTH, _LEAST = 3, 0.02  # of a decision graph that is drawn
 
 
 def asked(usage: FeatureUsageDisplay) -> str:
@@ -82,15 +86,24 @@ def _by_class(usage: FeatureUsageDisplay) -> str:
     return table(["true class", "rows", "mean", "median", "most"], rows, (1, 2, 3, 4), caption)
 
 
+_PRICES = (
+    "One curve shows the policies that are best if features were up to 32 times cheaper or dearer, charged the true "
+    "prices; the ring is this policy."
+)
+_BUDGET = "The curve of budgets keeps this policy, but allows no row more than a budget; it begins with asking nothing."
+_EVERYTHING = "Asking everything lies far to the right, at the height of the dashed line."
+
+
 def trade(source: Source, X: Any, y: Any, rivals: Sequence[Method]) -> str:
     """What accuracy costs: two curves and the two rivals."""
-    prices = None if source.problem is None else source.problem.feature_costs
+    prices = source.prices
     if prices is None or not prices.any():
         return section("What accuracy costs", paragraph("All features are free, so there is nothing to trade."))
-    curves = {
-        "feature prices × 1/32 to 32": trace_prices(source.estimator, X, y),
-        "hard budget": trace_budgets(source.estimator, X, y),
-    }
+    curves = {"hard budget": trace_budgets(source.estimator, X, y)}
+    words = _BUDGET
+    if source.problem is not None:
+        curves = {"feature prices × 1/32 to 32": trace_prices(source.estimator, X, y)} | curves
+        words = f"{_PRICES} {words} {_EVERYTHING}"
     rival_curves = {rival.name: CostCurve.of([1.0], [rival.outcome]) for rival in rivals if rival.name != NOTHING}
     against = "n_features" if np.ptp(prices) == 0 else "spend"
     what = "features asked" if against == "n_features" else "spending"
@@ -107,12 +120,7 @@ def trade(source: Source, X: Any, y: Any, rivals: Sequence[Method]) -> str:
 
     return section(
         "What accuracy costs",
-        paragraph(
-            "The first curve shows the policies that are best if features were up to 32 times cheaper or dearer, "
-            "charged the true prices; the ring is this policy. The second keeps this policy, but allows no row more "
-            "than a budget; it begins with asking nothing. Asking everything lies far to the right, at the height of "
-            "the dashed line."
-        ),
+        paragraph(words),
         figures(
             picture("accuracy", f"Accuracy against {what}", "Higher and further left is better."),
             picture("cost", f"Total cost against {what}", "Features and mistakes together; lower is better."),
@@ -184,7 +192,9 @@ _POLICY_CAPTIONS = {
 
 
 def policy(source: Source) -> str:
-    """When the policy stops; nothing for a classifier without a fixed order."""
+    """When the policy stops, or its decision graph; nothing for a classifier that has neither."""
+    if isinstance(source.model, AdaptiveModel):
+        return _graph(source.model)
     if source.policy is None:
         return ""
     display = PolicyDisplay(source.policy, source.classes)
@@ -199,3 +209,15 @@ def policy(source: Source) -> str:
         for kind in kinds
     ]  # fmt: skip
     return section("The policy", figures(*pictures))
+
+
+def _graph(model: AdaptiveModel) -> str:
+    display = GraphDisplay(branches(model, _DEPTH, _LEAST), model.classes, model.names)
+    name = "a feature" if display.branches[0].asks < 0 else str(model.name_of(display.branches[0].asks))
+    picture = figure(
+        "graph", display.plot, "The first questions",
+        "From left to right: each box is a question, each line an answer, as wide as the share of rows that the model "
+        "expects to give it; coloured boxes are decisions. Dotted boxes go on; rare branches are not drawn.",
+        f"Decision graph of {counted(len(display.branches), 'state')}; the first question is {name}.", display.size,
+    )  # fmt: skip
+    return section("The policy", picture)

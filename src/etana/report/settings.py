@@ -39,12 +39,13 @@ def settings(source: Source, usage: FeatureUsageDisplay) -> str:
 
 def _facts(source: Source) -> Iterator[tuple[str, str]]:
     yield "classifier", type(source.estimator).__name__
-    if source.problem is not None:
-        shares = (f"{clean(c, _NAME)}: {p:.1%}" for c, p in zip(source.classes, source.problem.priors, strict=True))
+    priors, prices = getattr(source.model, "priors", None), source.prices
+    if isinstance(priors, np.ndarray):
+        shares = (f"{clean(c, _NAME)}: {p:.1%}" for c, p in zip(source.classes, priors, strict=True))
         yield "classes and their priors", ", ".join(shares)
-        prices = source.problem.feature_costs
+    if prices is not None:
         span = f"{prices.min():g}" if np.ptp(prices) == 0 else f"{prices.min():g} to {prices.max():g}"
-        yield "feature prices", f"{span}; all {counted(prices.size, 'feature')} together {prices.sum():g}"
+        yield "feature prices", f"{span}; all {counted(prices.size, 'feature')} together {source.model.full_price:g}"
     if _alike(source.mistakes):
         yield "misclassification costs", f"{source.mistakes.max():g} for every mistake"
     elif source.mistakes.shape[0] > _MOST_MATRIX:
@@ -58,7 +59,7 @@ def _facts(source: Source) -> Iterator[tuple[str, str]]:
     if source.policy is not None:
         horizon = counted(source.policy.horizon, "feature")
         yield "policy", f"{type(source.policy).__name__}, asks {horizon} at most"
-    for name in ("ordering", "priors", "solver", "random_state"):
+    for name in ("ordering", "priors", "solver", "m", "look_ahead", "random_state"):
         if hasattr(source.estimator, name):
             yield name.replace("_", " "), _plain(getattr(source.estimator, name))
 

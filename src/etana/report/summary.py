@@ -30,7 +30,7 @@ class Method:
     @classmethod
     def of(cls, name: str, source: Source, X: Any, y: Any) -> Method:
         """Walk labelled rows."""
-        return cls(name, source.outcome(X, y), None if source.policy is None else source.policy.expected_cost)
+        return cls(name, source.outcome(X, y), source.expected_cost)
 
 
 def rivals_of(source: Source, X: Any, y: Any) -> list[Method]:
@@ -52,7 +52,7 @@ def summary(source: Source, own: Method, rivals: list[Method], seed: int) -> str
     cost_low, cost_high = mean_interval(outcome.totals, seed)
     digits = decimals([outcome.totals.mean()])
     asked = outcome.walk.n_features
-    of_all = "" if source.problem is None else f" of {source.problem.n_features:,}"
+    of_all = "" if source.prices is None else f" of {source.prices.size:,}"
     most = f"median {np.median(asked):g}, most {asked.max()}"
     between = f"{cost_low:,.{digits}f} to {cost_high:,.{digits}f}"
     wrong = f"and {outcome.penalties.mean():,.{digits}f} for mistakes"
@@ -117,13 +117,14 @@ def _against(own: Method, rivals: Sequence[Method], seed: int) -> Iterator[str]:
 
 
 def _expectation(source: Source, own: Method, interval: tuple[float, float], digits: int) -> Iterator[str]:
-    if source.policy is None or own.expected is None:
+    if own.expected is None:
         return
-    yield (
-        f"The model itself expects a cost of {own.expected:,.{digits}f} a row. No policy for its probabilities, prices "
-        f"and order of features can be expected to cost less than {source.policy.lower_bound:,.{digits}f}: the gap is "
-        f"at most {source.policy.gap:.2g}."
-    )
+    yield f"The model itself expects a cost of {own.expected:,.{digits}f} a row."
+    if source.policy is not None:
+        yield (
+            "No policy for its probabilities, prices and order of features can be expected to cost less than "
+            f"{source.policy.lower_bound:,.{digits}f}: the gap is at most {source.policy.gap:.2g}."
+        )
     low, high = interval
     if own.expected < low:
         yield (

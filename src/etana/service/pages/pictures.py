@@ -1,7 +1,7 @@
 """The policy of a model as a picture, drawn once for each model file.
 
-A model that can draw itself (``graph_svg()``) does. Otherwise two classes give intervals of beliefs, stage by stage,
-three give the simplex, more give the chance of reaching each stage. Pictures are files of their own, which browsers
+An adaptive model gives its decision graph. Otherwise two classes give intervals of beliefs, stage by stage, three give
+the simplex, more give the chance of reaching each stage. Pictures are files of their own, which browsers
 show as images: nothing in them can run.
 """
 
@@ -12,6 +12,8 @@ import re
 import threading
 from typing import Any
 
+from etana.adaptive.export import branches
+from etana.adaptive.model import AdaptiveModel
 from etana.service.models import Models, Served
 
 __all__ = ["HEADERS", "Pictures"]
@@ -26,6 +28,7 @@ _WORDS = {
     3: "Each triangle holds all beliefs in three classes, a class at each corner: pale where the model goes on asking, "
     "coloured where it decides. Dotted lines: 90 % and 99 % sure.",
 }
+_DEPTH, _LEAST = 3, 0.01  # of a decision graph that is drawn
 _OTHER_WORDS = "The chance that a case gets to each number of features, and that it is decided there."
 
 
@@ -39,7 +42,7 @@ class Pictures:
 
     def words(self, served: Served) -> str | None:
         """What the picture of a model shows; None if there is none."""
-        if hasattr(served.model, "graph_svg"):
+        if isinstance(served.model, AdaptiveModel):
             return "The questions as a graph: from each, the answers lead to the next question or to a decision."
         if getattr(served.model, "policy", None) is None:
             return None
@@ -47,7 +50,7 @@ class Pictures:
 
     def available(self, served: Served) -> bool:
         """Whether it can be drawn here."""
-        return hasattr(served.model, "graph_svg") or importlib.util.find_spec("matplotlib") is not None
+        return importlib.util.find_spec("matplotlib") is not None
 
     def svg(self, served: Served) -> bytes:
         """The picture."""
@@ -60,12 +63,12 @@ class Pictures:
 
 
 def _draw(model: Any) -> bytes:
-    if hasattr(model, "graph_svg"):
-        drawn = model.graph_svg()
-        return drawn.encode() if isinstance(drawn, str) else bytes(drawn)
-    from etana.plots import PolicyDisplay
+    from etana.plots import GraphDisplay, PolicyDisplay
     from etana.report.picture import draw_svg
 
+    if isinstance(model, AdaptiveModel):
+        graph = GraphDisplay(branches(model, _DEPTH, _LEAST), model.classes, model.names)
+        return _FONT.sub(_STACK, draw_svg("policy", graph.plot, graph.size, bbox_inches="tight"))
     display = PolicyDisplay(model.policy, model.classes)
     size = {2: (6.4, 4.0), 3: (6.0, 5.6)}.get(len(model.classes), (6.4, 3.6))
     return _FONT.sub(_STACK, draw_svg("policy", display.plot, size, bbox_inches="tight"))

@@ -1,0 +1,104 @@
+"""What the benchmarks share: taking turns, processes of their own, results on disk, made-up data."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+
+
+def take_turns(jobs: dict[str, Callable[[], object]], repeats: int, least: float = 0.1) -> dict[str, dict[str, float]]:
+    """Median wall and processor seconds of each job, all of them warm, in the order A, B, A, B, ...
+
+    Short jobs run often enough in their turn to take ``least`` seconds. On a shared machine the processor seconds are
+    the steadier ones; both are of all threads together and of the same calls.
+    """
+    often = {}
+    for name, job in jobs.items():
+        job()
+        start = time.perf_counter()
+        job()
+        often[name] = max(int(least / max(time.perf_counter() - start, 1e-9)), 1)
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            for _ in range(often[name]):
+                job()
+            seen[name].append(((time.perf_counter() - wall) / often[name], (time.process_time() - cpu) / often[name]))
+    medians = {name: np.median(pairs, axis=0) for name, pairs in seen.items()}
+    return {name: {"wall": float(m[0]), "cpu": float(m[1])} for name, m in medians.items()}
+
+
+def made_data(rows: int, columns: int, classes: int = 2, seed: int = 0, dtype: Any = np.float64):
+    """Normal columns whose means differ by class; made in blocks, so that nothing but the result is held."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, rows)
+    means = rng.normal(size=(classes, columns)).astype(dtype) * dtype(0.5)
+    X = np.empty((rows, columns), dtype=dtype)
+    for a in range(0, rows, 50_000):
+        part = X[a : a + 50_000]
+        rng.standard_normal(part.shape, dtype=dtype, out=part)
+        part += means[y[a : a + 50_000]]
+    return X, y
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process ever held."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage() would also count what the parent held when it started this process.
+        lines = status.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def in_new_process(script: str, *arguments: Any, timeout: float = 600) -> dict[str, Any] | None:
+    """Run one of the benchmarks with these arguments, and read the JSON of its last line; None if it took too long."""
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def save(name: str, results: Any) -> None:
+    """Keep results for the page, with the machine that they are from."""
+    RESULTS.mkdir(exist_ok=True)
+    machine = {"cores": len(os.sched_getaffinity(0)), "processor": _processor(), "python": platform.python_version()}
+    content = {"machine": machine, "when": time.strftime("%Y-%m-%d"), "results": results}
+    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1))
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def reference_sets(data_dir: str | None, names: tuple[str, ...]):
+    """Those of the paper's sets that are at hand, as (name, data set)."""
+    from bench_data import data_folder
+    from etana import datasets
+
+    folder = data_folder(data_dir, "lung.npz")
+    for name in names if folder is not None else ():
+        yield name, datasets.load(name, data_dir=folder)

@@ -1,0 +1,202 @@
+"""Small made data sets, and a decision graph worked out from raw training rows, slowly and obviously."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from etana import Binner
+from etana.adaptive.evidence import Evidence
+from etana.adaptive.graph import Graph, scale_of
+from etana.costs import ResolvedCosts
+from etana.kernels import graph as kernel
+from etana.likelihood import Counts
+from etana.table import read_table
+
+FREE = 1e-9  # the share of the scale below which a price counts as that
+
+
+@dataclass
+class Made:
+    """A data set of small whole numbers, its bins, prices and class costs, and an Evidence of it."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    binner: Binner
+    prices: ResolvedCosts
+    priors: np.ndarray
+    mistakes: np.ndarray
+    evidence: Evidence
+
+    def graph(self, rule, m=np.inf, least=1.0, deepest=2**31 - 1, most=2**18):
+        return Graph(self.evidence.with_strength(m), self.priors, self.mistakes, rule, least, deepest, most)
+
+    def walk(self, graph, X=None, budget=np.inf):
+        """Nodes at which rows end; the graph must have room."""
+        from etana.acquisition import storage_of
+
+        table = read_table(self.X if X is None else X)
+        columns = self.evidence.columns
+        spans = list(
+            graph.walk(storage_of(table, columns, self.binner), self.binner.edges_of(columns), budget, len(table.dense))
+        )
+        assert len(spans) == 1
+        return spans[0][2]
+
+
+def made(seed, n_rows=None, n_features=None, n_classes=None, missing=None, grouped=None, free=None):
+    """A random data set in which features tell something about the class and about each other."""
+    rng = np.random.default_rng(seed)
+    n = n_rows or int(rng.integers(4, 40))
+    k = n_features or int(rng.integers(1, 7))
+    c = n_classes or int(rng.integers(2, 5))
+    values = rng.integers(1, 5, k)  # 1: a column that says nothing
+    y = rng.integers(0, c, n)
+    hidden = rng.integers(0, 3, n)
+    X = np.empty((n, k))
+    for j in range(k):
+        told = (y + hidden * (j % 2)) % values[j]
+        X[:, j] = np.where(rng.random(n) < 0.6, told, rng.integers(0, values[j], n))
+    how = missing or str(rng.choice(["none", "skip", "bin"]))
+    if how != "none":
+        X[rng.random((n, k)) < 0.15] = np.nan
+    binner = Binner.from_edges([np.arange(v - 1) + 0.5 for v in values], missing="skip" if how == "none" else how)
+    weights = rng.integers(1, 4, n).astype(float)
+    full = rng.choice([0.0, 0.01, 0.02, 0.05] if free is None or free else [0.01, 0.02, 0.05], k)
+    group = rng.integers(-1, 2, k) if grouped is None or grouped else np.full(k, -1)
+    prices = ResolvedCosts(
+        full, np.where(group >= 0, full * rng.choice([0.0, 0.3, 1.0], k), full), group.astype(np.int64)
+    )
+    mistakes = (rng.random((c, c)) + 0.2) * (1 - np.eye(c))
+    priors = rng.dirichlet(np.full(c, 3.0))
+    table = read_table(X)
+    counts = Counts.of(binner, table, y, weights, c)
+    floor = FREE * scale_of(priors, mistakes)
+    evidence = Evidence.of(binner, counts, table, y, weights, prices, floor)
+    return Made(X, y, weights, binner, prices, priors, mistakes, evidence)
+
+
+def rule_of(seed):
+    """A stopping rule that stops sometimes."""
+    rng = np.random.default_rng([seed, 7])
+    rule = rng.normal(size=kernel.N_BASIS)
+    rule[1] = -abs(rule[1]) * 4
+    return rule
+
+
+class Twin:
+    """The policy from its definition. A path is a list of (column, code); code -1 is an answer that is no evidence."""
+
+    def __init__(self, data: Made, rule, m, least=1.0, deepest=2**31 - 1):
+        self.data, self.rule, self.m, self.least, self.deepest = data, rule, m, least, deepest
+        self.codes = data.binner.transform(data.X)
+        self.scale = min(float(data.priors @ data.mistakes[:, j]) for j in range(data.priors.size)) or 1.0
+
+    def values(self, column):
+        offsets = self.data.binner.cell_offsets
+        return int(offsets[column + 1] - offsets[column])
+
+    def marginal(self, column):
+        """P(v | T_i) with the paper's smoothing, shape (V, N)."""
+        d, v, n = self.data, self.values(column), self.data.priors.size
+        out = np.empty((v, n))
+        for i in range(n):
+            rows = (d.y == i) & (self.codes[:, column] >= 0)
+            for code in range(v):
+                out[code, i] = d.weights[rows & (self.codes[:, column] == code)].sum() + 1
+            out[:, i] /= d.weights[rows].sum() + v
+        return out
+
+    def sharing(self, path):
+        rows = np.ones(len(self.data.y), dtype=bool)
+        for column, code in path:
+            rows &= self.codes[:, column] == code
+        return rows
+
+    def likelihoods(self, path, column):
+        """P(v | T_i, path), shape (V, N)."""
+        marginal, rows = self.marginal(column), self.sharing(path)
+        if np.isinf(self.m) or not rows.any():
+            return marginal
+        out = marginal.copy()
+        for i in range(self.data.priors.size):
+            own = rows & (self.data.y == i) & (self.codes[:, column] >= 0)
+            total = self.data.weights[own].sum()
+            if total + self.m > 0:
+                for v in range(len(out)):
+                    seen = self.data.weights[own & (self.codes[:, column] == v)].sum()
+                    out[v, i] = (seen + self.m * marginal[v, i]) / (total + self.m)
+        return out
+
+    def belief(self, path):
+        belief = self.data.priors
+        for k, (column, code) in enumerate(path):
+            if code >= 0:
+                after = belief * self.likelihoods(path[:k], column)[code]
+                belief = after / after.sum() if after.sum() > 0 else belief
+        return belief
+
+    def price(self, path, column):
+        prices = self.data.prices
+        paid = {prices.group[c] for c, _ in path if prices.group[c] >= 0}
+        return prices.discounted[column] if prices.group[column] in paid else prices.full[column]
+
+    def spent(self, path):
+        return sum(self.price(path[:k], column) for k, (column, _) in enumerate(path))
+
+    def information(self, path, column):
+        """H(T) - sum_v P(v) H(T | v)."""
+        belief, cells = self.belief(path), self.likelihoods(path, column)
+        left = 0.0
+        for row in cells:
+            joint = belief * row
+            if joint.sum() > 0:
+                left += joint.sum() * entropy(joint / joint.sum())
+        return max(entropy(belief) - left, 0.0)
+
+    def rates(self, path):
+        """Information per price of every column that may be asked."""
+        used = {c for c, _ in path}
+        return {
+            c: self.information(path, c) / max(self.price(path, c), FREE * self.scale)
+            for c in self.data.evidence.columns.tolist()
+            if c not in used
+        }
+
+    def risk(self, path):
+        return float((self.belief(path) @ self.data.mistakes).min())
+
+    def advantage(self, path, column):
+        """The rule's estimate of what going on costs beyond stopping, in units of the scale."""
+        belief, n = self.belief(path), self.data.priors.size
+        g = self.risk(path) / self.scale
+        h = entropy(belief) / np.log(n)
+        basis = [
+            1.0, g, h, 1 - (belief**2).sum(), np.sqrt(g), h * h, self.price(path, column) / self.scale,
+            self.information(path, column) / np.log(n),
+        ]  # fmt: skip
+        return float(np.dot(self.rule, basis))
+
+    def stops(self, path, column):
+        price = self.price(path, column)
+        if len(path) >= self.deepest:
+            return True
+        if price == 0:
+            return False
+        return self.risk(path) <= self.least * price or self.advantage(path, column) >= 0
+
+
+def entropy(belief):
+    some = belief[belief > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+def path_of(graph, node):
+    """The answers that lead to a node, as (column, code)."""
+    path = []
+    while graph.links[node, kernel.PARENT] >= 0:
+        parent = int(graph.links[node, kernel.PARENT])
+        column = int(graph.evidence.columns[graph.links[parent, kernel.FEATURE]])
+        path.append((column, int(graph.links[node, kernel.CODE])))
+        node = parent
+    return path[::-1]

@@ -1,0 +1,83 @@
+"""What the model announces, against an independent simulation and against the best fixed order."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from etana import AdaptiveClassifier, Binner, ETANAClassifier
+from etana.kernels import graph as kernel
+
+LOADERS = {"wine": load_wine, "breast cancer": load_breast_cancer, "iris": load_iris}
+
+
+def simulated(clf, n, seed):
+    """Costs and numbers of features of instances drawn from the model: class, then each answer that is asked."""
+    rng = np.random.default_rng(seed)
+    graph = clf.graph_.twig()
+    shared = {0: 0}
+    costs, asked = np.empty(n), np.empty(n)
+    for i in range(n):
+        truth, node = rng.choice(graph.priors.size, p=graph.priors), 0
+        while not (state := graph.state(node)).stops:
+            chances = np.exp(state.answers[:, truth])
+            code = int(rng.choice(chances.size, p=chances / chances.sum()))
+            after = graph.after(node, code)
+            if after not in shared:
+                known = clf.graph_.known(shared[node], code) if shared[node] >= 0 else -1
+                shared[after] = known
+                if known >= 0:
+                    graph.copy_node(after, clf.graph_, known)
+            node = after
+        belief = np.empty(graph.priors.size)
+        kernel.believe(state.logs, belief)
+        costs[i] = state.spent + graph.mistakes[truth, kernel.decide(belief, graph.mistakes)]
+        asked[i] = state.depth
+    return costs, asked
+
+
+@pytest.mark.parametrize("m", [np.inf, 5.0])
+@pytest.mark.parametrize("name", ["wine", "iris"])
+def test_expected_cost_is_the_mean_over_instances_of_the_model(name, m):
+    X, y = LOADERS[name](return_X_y=True)
+    clf = AdaptiveClassifier(0.01, m=m, look_ahead=False).fit(X, y)
+    costs, asked = simulated(clf, 4000, seed=1)
+    error = np.hypot(costs.std() / np.sqrt(costs.size), clf.expected_cost_error_)
+    assert abs(costs.mean() - clf.expected_cost_) < 4 * error
+    assert abs(asked.mean() - clf.expected_n_features_) < 0.25
+    assert 0 < clf.expected_cost_error_ < 0.02
+
+
+def made_problem(seed):
+    """A data set of noisy copies of hidden causes, with prices that differ."""
+    rng = np.random.default_rng(seed)
+    n_classes, k = int(rng.integers(2, 5)), int(rng.integers(4, 12))
+    y = rng.integers(0, n_classes, 300)
+    centres = rng.normal(size=(n_classes, k)) * rng.choice([0.5, 1.0, 2.0], k)
+    X = np.round(centres[y] + rng.normal(size=(300, k)))
+    mistakes = (0.3 + rng.random((n_classes, n_classes))) * (1 - np.eye(n_classes))
+    return X, y, rng.choice([0.002, 0.01, 0.05], k), mistakes
+
+
+def against_fixed_order(X, y, prices, mistakes):
+    """Expected cost under naive Bayes and its error, and that of the best stopping in each of two orders."""
+    bins = Binner().fit(X, y)
+    clf = AdaptiveClassifier(prices, mistakes, binning=bins, m=np.inf, walks="model", look_ahead=False).fit(X, y)
+    fixed = [
+        ETANAClassifier(prices, mistakes, binning=bins, ordering=ordering).fit(X, y).expected_cost_
+        for ordering in ("information", "error")
+    ]
+    return clf.expected_cost_, clf.expected_cost_error_, min(fixed)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("price", [0.002, 0.01, 0.05])
+def test_no_worse_than_the_best_fixed_order_under_the_same_model(name, price):
+    X, y = LOADERS[name](return_X_y=True)
+    cost, error, fixed = against_fixed_order(X, y, price, None)
+    assert cost <= fixed + 3 * error
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_worse_than_the_best_fixed_order_on_made_problems(seed):
+    cost, error, fixed = against_fixed_order(*made_problem(seed))
+    assert cost <= fixed + 3 * error

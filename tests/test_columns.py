@@ -1,0 +1,95 @@
+"""Short cuts of the loops over columns: sorting, and columns that are too light to be cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etana.binning import Binner, _log_table
+from etana.kernels import columns as kernel
+from etana.kernels.scores import supervised_cuts
+from etana.table import read_table
+
+SHAPES = {
+    "normal": lambda rng, m: rng.normal(size=m),
+    "skewed": lambda rng, m: np.exp(4 * rng.normal(size=m)),
+    "negative": lambda rng, m: -np.exp(4 * rng.normal(size=m)),
+    "ties": lambda rng, m: rng.integers(-3, 4, m).astype(float),
+    "one value": lambda rng, m: np.full(m, 7.0),
+    "far apart": lambda rng, m: rng.normal(size=m) * 10.0 ** rng.integers(-300, 300, m),
+    "infinite": lambda rng, m: rng.choice([-np.inf, -1.0, 2.0, np.inf], m),
+    "tiny": lambda rng, m: rng.normal(size=m) * 1e-320,
+    "one outlier": lambda rng, m: np.append(rng.normal(size=m - 1), 1e300),
+}
+
+
+def keys_of(values):
+    """Integers in the order of floats."""
+    bits = values.view(np.int64)
+    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("m", [1, 2, 32, 33, 181, 3000])
+def test_sorting_keeps_equal_keys_in_order(shape, m):
+    values = SHAPES[shape](np.random.default_rng(m), m) + 0.0
+    keys, places = keys_of(values), np.arange(m)
+    others = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    got = kernel.sort_keys(values, keys.copy(), places, m, *others, np.empty((8, 256), dtype=np.int64))
+    expected = np.argsort(keys, kind="stable")
+    assert np.array_equal(got[1][:m], expected)
+    assert np.array_equal(got[0][:m], keys[expected])
+
+
+def test_keys_that_are_badly_spread_are_sorted_by_their_bytes():
+    """One outlier puts all other keys into one place, from which moving them one by one is given up."""
+    values = SHAPES["one outlier"](np.random.default_rng(0), 3000)
+    keys, places = keys_of(values), np.arange(3000)
+    roughly = np.empty(3000, dtype=np.int64), np.empty(3000, dtype=np.int64)
+    assert kernel.spread(values, keys, places, 3000, *roughly, np.empty(2048, dtype=np.int64))
+    assert not kernel.insertion_sort(*roughly, 3000, kernel.PATIENCE * 3000)
+
+
+@given(
+    classes=st.lists(st.integers(1, 60), min_size=2, max_size=4),
+    weight=st.integers(1, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_no_column_below_the_bound_has_a_cut_that_pays(classes, weight, seed):
+    """Few values other than zero, put so that they tell the classes apart as well as can be."""
+    rng = np.random.default_rng(seed)
+    totals = np.array(classes, dtype=float) * weight
+    table = _log_table(np.full(int(sum(classes)), float(weight)))
+    bound = kernel.least_weight_that_pays(totals, table)
+    favoured = rng.permutation(len(classes))
+    taken = np.zeros(len(classes))
+    for i in np.repeat(favoured, 3):
+        if (taken.sum() + weight) < bound and taken[i] + weight <= totals[i]:
+            taken[i] += weight
+    histogram = np.empty((256, len(classes)))
+    histogram[0], histogram[1] = totals - taken, taken
+    n = len(classes)
+    entries = np.empty(256 * n, np.int64), np.empty(256 * n), np.empty(257, np.int64), np.empty(257, np.int64)
+    sides = tuple(np.empty(n) for _ in range(5))
+    assert supervised_cuts(histogram, 2, 32, table, entries, sides, np.empty(32, np.int64)) == 0
+
+
+def test_the_bound_is_near_the_truth():
+    """It spares the work for rare words: of 2 x 10,000 rows a word in six is never cut, one in all of a class is."""
+    totals = np.array([10_000.0, 10_000.0])
+    bound = kernel.least_weight_that_pays(totals, _log_table(np.ones(20_000)))
+    assert 6 < bound < 7
+    assert kernel.least_weight_that_pays(totals, np.zeros(1)) == 0.0
+    assert kernel.least_weight_that_pays(np.array([5.0, 0.0]), _log_table(np.ones(5))) == 0.0
+
+
+def test_a_light_column_is_counted_in_one_bin_unless_values_are_missing():
+    y = np.arange(400) % 2
+    X = np.zeros((400, 3))
+    X[:4, 0] = 1.0
+    X[:300, 1] = np.where(y[:300] == 1, 1.0, -1.0)
+    X[:4, 2], X[4:300, 2] = 1.0, np.nan
+    binner = Binner("supervised")
+    cells = binner.fit_count(read_table(X), y, np.ones(400), 2)
+    assert np.diff(binner.cell_offsets).tolist() == [1, 3, 1]
+    assert cells.tolist() == [[200, 200], [150, 0], [50, 50], [0, 150], [52, 52]]

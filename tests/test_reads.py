@@ -1,0 +1,144 @@
+"""The walk reads what it asks for and nothing else: reads are counted, not timed.
+
+The kernel runs as plain Python over arrays that count, so that one read too many is an error, whatever it costs. What
+the compiled kernel touches is checked with memory that must not be touched.
+"""
+
+import inspect
+import math
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from etana import ETANAClassifier
+from etana.acquisition import storage_of
+from etana.kernels import walk as kernel
+from etana.table import read_table
+
+
+class Counting:
+    """An array that notes each index that is read; it knows nothing that could be read without a note."""
+
+    def __init__(self, array):
+        self._array = array
+        self.reads = []
+
+    def __getitem__(self, index):
+        self.reads.append(index)
+        return self._array[index]
+
+
+@pytest.fixture(scope="module", params=[load_breast_cancer, load_wine], ids=["two classes", "three"])
+def fitted(request):
+    X, y = request.param(return_X_y=True)
+    return ETANAClassifier(feature_costs=0.005).fit(X[::2], y[::2]), np.ascontiguousarray(X[1::2])
+
+
+def count(clf, X, max_cost=np.inf, walk=kernel.walk.py_func):
+    """Run the walk as Python; returns the reads of each array by name, and how many features each row was asked."""
+    model, n = clf.model_, X.shape[0]
+    names = ("dense", "data", "indices", "indptr")
+    kind, *arrays, columns = storage_of(read_table(X), model.plan.columns, model.binner)
+    counted = dict(zip(names, map(Counting, arrays), strict=True))
+    asked = np.empty(n, dtype=np.int64)
+    outputs = np.empty(n, dtype=np.int64), asked, np.empty(n), np.empty((n, model.problem.n_classes))
+    rule, plan = model.policy.rule.arguments(), model.plan.arguments()
+    walk(*rule, kind, *counted.values(), columns, *plan, max_cost, 0, n, *outputs)
+    expected = clf.acquire(X, None if max_cost == np.inf else max_cost)
+    assert np.array_equal(asked, expected.n_features)
+    assert np.array_equal(outputs[3], expected.posteriors)
+    return {name: array.reads for name, array in counted.items()}, asked
+
+
+@pytest.mark.parametrize("max_cost", [np.inf, 0.012, 0.0])
+def test_a_value_is_read_once_if_it_is_asked_for_and_never_else(fitted, max_cost):
+    clf, X = fitted
+    reads, asked = count(clf, X, max_cost)
+    wanted = [(row, int(column)) for row in range(len(X)) for column in clf.feature_order_[: asked[row]]]
+    assert sorted((int(r), int(c)) for r, c in reads["dense"]) == sorted(wanted)
+    assert len(wanted) == asked.sum() < X.size / 2
+    assert not any(reads[name] for name in ("data", "indices", "indptr"))
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
+def test_a_sparse_row_is_searched_and_not_read_through(fitted, form, monkeypatch):
+    """For each question two ends, a binary search and at most one value."""
+    monkeypatch.setattr(kernel, "sparse_value", kernel.sparse_value.py_func)
+    clf, X = fitted
+    matrix = form(X * (np.arange(X.size).reshape(X.shape) % 3 > 0))
+    reads, asked = count(clf, matrix)
+    longest = np.diff(matrix.indptr).max()
+    assert len(reads["data"]) <= asked.sum() == len(reads["indptr"]) / 2
+    assert len(reads["indices"]) <= asked.sum() * (math.ceil(math.log2(longest + 1)) + 1)
+    assert not reads["dense"]
+
+
+def test_edges_are_read_for_the_features_that_are_asked(fitted, monkeypatch):
+    """Each question reads each edge of its feature once at most, and belongs to one stage."""
+    looked_up = []
+    compiled = kernel.bin_of
+
+    def noting(value, edges, first, last, missing):
+        looked_up.append(last - first)
+        return compiled(value, edges, first, last, missing)
+
+    monkeypatch.setattr(kernel, "bin_of", noting)
+    clf, X = fitted
+    _, asked = count(clf, X)
+    widths = np.diff(clf.binner_.edge_offsets)[clf.feature_order_]
+    assert sum(looked_up) == sum(widths[:k].sum() for k in asked)
+
+
+def test_the_counter_notices_one_read_too_many(fitted):
+    clf, X = fitted
+    source = textwrap.dedent(inspect.getsource(kernel.walk.py_func))
+    place = "                code = bin_of("
+    assert source.count(place) == 1
+    worse = source[source.index("def walk") :].replace(place, "                dense[row, 0]\n" + place)
+    space = dict(vars(kernel))
+    exec(worse, space)
+    reads, asked = count(clf, X, walk=space["walk"])
+    assert len(reads["dense"]) == 2 * asked.sum()
+
+
+GUARDED = """
+import ctypes, mmap, sys
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from etana import ETANAClassifier
+
+X, y = load_breast_cancer(return_X_y=True)
+clf = ETANAClassifier(feature_costs=0.02).fit(X, y)
+rows = mmap.PAGESIZE // 8
+X = X[:rows]
+walk = clf.acquire(X)
+never = clf.feature_order_[walk.n_features.max() :]
+assert never.size >= 5
+# Each column on pages of its own; those that are never asked for must not be touched.
+memory = mmap.mmap(-1, X.shape[1] * mmap.PAGESIZE)
+guarded = np.frombuffer(memory, dtype=np.float64).reshape(X.shape[1], rows).T[: len(X)]
+guarded[:] = X
+libc = ctypes.CDLL(None, use_errno=True)
+for column in never.tolist():
+    page = ctypes.c_void_p(guarded[:, column].ctypes.data)
+    assert libc.mprotect(page, mmap.PAGESIZE, 0) == 0
+if sys.argv[1] == "touch":
+    print(guarded[0, never[0]])
+assert np.array_equal(clf.predict(guarded), walk.labels)
+print("untouched")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="guards pages with mprotect")
+def test_the_compiled_walk_touches_no_column_that_is_never_asked_for():
+    def run(mode):
+        return subprocess.run([sys.executable, "-c", GUARDED, mode], capture_output=True, text=True, timeout=120)
+
+    done = run("leave")
+    assert done.stdout == "untouched\n", done.stderr
+    assert run("touch").returncode < 0  # killed: the guard works
