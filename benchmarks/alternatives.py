@@ -6,8 +6,8 @@ The rivals read every feature: CategoricalNB on five uniform bins, BernoulliNB o
 column, HistGradientBoosting, 3 nearest neighbours; and 3 nearest neighbours on what each of the six selectors keeps.
 Sets with a given test part are split so; of the others the first of five stratified folds is the test part. Shown are
 seconds of the fit, accuracy, features read, rows per second in one call, and microseconds of a call with one row
-(median and 99 %), all on one thread. --quick leaves out three selections that take long: OFSA3M on Dexter, and OFSA3M and
-OFSDensity on Madelon.
+(median and 99 %), all on one thread. --quick leaves out three selections that take long: OFSA3M on Dexter, and OFSA3M
+and OFSDensity on Madelon.
 """
 
 from __future__ import annotations

@@ -81,6 +81,7 @@ def in_new_process(script: str, *arguments: Any, timeout: float = 600) -> dict[s
 def save(name: str, results: Any) -> None:
     """Keep results for the page, with the machine that they are from."""
     RESULTS.mkdir(exist_ok=True)
+    (RESULTS / ".gitignore").write_text("*\n")
     machine = {"cores": len(os.sched_getaffinity(0)), "processor": _processor(), "python": platform.python_version()}
     content = {"machine": machine, "when": time.strftime("%Y-%m-%d"), "results": results}
     (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1))

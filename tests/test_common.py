@@ -11,7 +11,7 @@ ESTIMATORS = [
     ETANAClassifier.as_published(),
     FETANAClassifier(batch=64, max_iterations=20),
     AdaptiveClassifier(),
-    AdaptiveClassifier(m=float("inf"), walks="model", missing="bin", max_nodes=64),
+    AdaptiveClassifier(m=float("inf"), look_ahead=False, walks="model", missing="bin", max_nodes=64),
 ]
 
 

@@ -35,7 +35,7 @@ _DEEPEST = 64  # and after this many features
 _FREE = 1e-9
 _WALKS = 4096
 _MOST_STEPS = 3  # that are looked ahead
-_MOST_WORK = 2e9  # cells that may be looked at for it, over all training rows
+_MOST_WORK = 3e8  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 
 
@@ -107,8 +107,11 @@ def fit(training: Training, binner: Binner, counts: Counts, settings: Settings) 
 def _choices(evidence: Evidence, settings: Settings) -> list[Choice]:
     """What held-out rows choose among; the first wins among equals."""
     strengths = _STRENGTHS if settings.m == "auto" else (float(settings.m),)
-    levels = {"auto": [0, _affordable(evidence)], True: [_affordable(evidence) or 2], False: [0]}
-    steps = levels.get(settings.look_ahead, [settings.look_ahead])
+    steps = [settings.look_ahead]
+    if settings.look_ahead == "auto":
+        steps = [0, _affordable(evidence)]
+    elif isinstance(settings.look_ahead, bool | np.bool_):
+        steps = [(_affordable(evidence) or 2) if settings.look_ahead else 0]
     return [Choice(m, n) for n in dict.fromkeys(steps) for m in strengths]
 
 
