@@ -112,10 +112,10 @@ def test_long_files_take_no_more_memory(clinic, tmp_path):
         body = lines[1:] * (rows // len(lines[1:]) + 1)
         (tmp_path / "long.csv").write_text("".join([lines[0], *body[:rows]]))
         code = (
-            "import resource, sys; from etana.cli import app\n"
+            "import sys; from etana.cli import app; from etana.experiments.worker import peak_memory\n"
             "try: app(sys.argv[1:])\n"
             "except SystemExit: pass\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+            "print(peak_memory())"
         )
         args = ["classify", str(folder / "model.etana"), str(tmp_path / "long.csv"), "-o", str(tmp_path / "o.csv")]
         done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)

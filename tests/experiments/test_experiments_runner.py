@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from etana.errors import InputError
+from etana.experiments import runner
 from etana.experiments.cells import Cell
 from etana.experiments.runner import Worker, choose, run_cells, unfinished
 from etana.experiments.store import Result, Store
@@ -53,6 +54,19 @@ def test_one_worker_meets_success_limit_and_failure(worker):
     assert (late.ended, late.limit, late.records) == ("limit", 0.01, [])
     wait_for(lambda: not alive(first))  # the limit does
     assert worker.run(QUICK, None, 600.0).records[0]["accuracy"] == done.records[0]["accuracy"]
+
+
+def test_memory_of_the_starting_program_is_not_the_workers(worker):
+    ballast = bytearray(b"x") * (runner._MEMORY + 2**27)
+    assert worker.run(QUICK, None, None).ended == "done"
+    assert worker._process is not None
+    del ballast
+
+
+def test_a_worker_that_took_much_is_replaced(worker, monkeypatch):
+    monkeypatch.setattr(runner, "_MEMORY", 2**20)
+    assert worker.run(QUICK, None, None).ended == "done"
+    assert worker._process is None
 
 
 def test_a_crash_is_one_cells_failure(worker):
