@@ -212,13 +212,13 @@ def rewrite(page: Path) -> list[str]:
     """Write the blocks anew; returns the names of those that were."""
     text, made = page.read_text(), []
     for block, (source, render) in BLOCKS.items():
-        pattern = re.compile(rf"(<!-- {re.escape(block)} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        pattern = re.compile(rf"(<!-- {re.escape(block)} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
             raise SystemExit(f"{page} has no block {block!r}")
         found = results(source)
         if found is not None:
             new = render(found)
-            text = pattern.sub(lambda m, new=new: m[1] + "\n" + new + "\n" + m[2], text)
+            text = pattern.sub(lambda m, new=new: m[1] + "\n" + new + "\n\n" + m[2], text)
             made.append(block)
     page.write_text(text)
     return made

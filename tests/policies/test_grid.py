@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
+from etana import threads
 from etana.errors import InputError, SolverError
 from etana.kernels import grid as kernels
 from etana.kernels import rules
@@ -196,6 +197,17 @@ def test_a_short_horizon_is_within_its_stated_error(lookup, monkeypatch):
     assert -1e-15 <= error <= short.truncation + 1e-15
     assert whole.truncation == 0
     assert short.stops(short.horizon, problem.priors)
+
+
+@pytest.mark.parametrize("lookup", ["nearest", "interpolate"])
+def test_threads_give_the_same_bits(lookup, monkeypatch):
+    rng = np.random.default_rng(3)
+    problem = Problem(rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(3), (12, 4)).transpose(0, 2, 1), 0.01)
+    alone = GridSolver(resolution=10, lookup=lookup).solve(problem)
+    monkeypatch.setattr(grid, "_POINTS_PER_THREAD", 16)
+    monkeypatch.setattr(threads, "n_cores", lambda: 3)
+    several = GridSolver(resolution=10, lookup=lookup).solve(problem)
+    assert np.array_equal(alone.rule.table, several.rule.table)
 
 
 @pytest.mark.parametrize("lookup", ["nearest", "interpolate"])

@@ -40,12 +40,14 @@ from etana.kernels import grid as kernels
 from etana.kernels.rules import GRID_INTERPOLATE, GRID_NEAREST
 from etana.policies.base import Policy, State
 from etana.problem import Problem
+from etana.threads import over_chunks
 
 __all__ = ["GridPolicy", "GridSolver"]
 
 _WHOLE = 2**22  # entries of a table that is solved for all stages: 32 MiB
 _LARGEST = 2**27  # entries of the largest table: 1 GiB
 _FIRST_HORIZON = 64
+_POINTS_PER_THREAD = 2000  # a stage of them takes a millisecond or so
 
 
 class GridPolicy(Policy):
@@ -179,10 +181,28 @@ def _counts(n_classes: int, resolution: int) -> np.ndarray:
 def _induce(
     shared: tuple[Any, ...], problem: Problem, horizon: int, last: float = np.inf, rows: int | None = None
 ) -> np.ndarray:
+    """C_k for k below the horizon, or as many of the first of them as there are ``rows``."""
     d = len(shared[1])
     table = np.empty((horizon if rows is None else rows, d))
-    kernels.induce(*shared, problem.feature_costs, horizon, np.full(d, last), table)
+    ahead = np.full(d, last)
+    if d < 2 * _POINTS_PER_THREAD:
+        kernels.induce(*shared, problem.feature_costs, horizon, ahead, table)
+        return table
+    for k in range(horizon - 1, -1, -1):
+        _back_up(shared, k, problem.feature_costs[k], ahead, table[k % len(table)])
+        ahead = table[k % len(table)]
     return table
+
+
+def _back_up(shared: tuple[Any, ...], k: int, price: float, ahead: np.ndarray, out: np.ndarray) -> None:
+    """One stage, in threads."""
+    nearest, points, counts, stop, regrets, cells, offsets = shared
+    delta = cells[offsets[k] : offsets[k + 1]]
+
+    def run(a: int, b: int) -> None:
+        kernels.back_up(nearest, points[a:b], counts, stop, regrets, delta, price, ahead, out[a:b])
+
+    over_chunks(run, len(points), _POINTS_PER_THREAD)
 
 
 def _value(shared: tuple[Any, ...], cost_to_go: np.ndarray, problem: Problem) -> float:
