@@ -60,17 +60,25 @@ def back_up(nearest, points, counts, stop, regrets, delta, price, ahead, out):
     resolution = counts.shape[1] - 2
     child = np.empty(n)
     parts = np.empty(n, dtype=np.int64)
+    alive = np.empty(n, dtype=np.int64)
     for row in range(d):
+        n_alive = 0
+        for i in range(n):
+            child[i] = 0.0
+            if points[row, i] > 0:
+                alive[n_alive] = i
+                n_alive += 1
         total = price
         for v in range(delta.shape[0]):
             mass = 0.0
-            for i in range(n):
+            for a in range(n_alive):
+                i = alive[a]
                 child[i] = points[row, i] / resolution * delta[v, i]
                 mass += child[i]
             if mass <= 0.0:
                 continue
-            for i in range(n):
-                child[i] /= mass
+            for a in range(n_alive):
+                child[alive[a]] /= mass
             if nearest:
                 round_to_grid(child, resolution, parts)
                 rank = grid_rank(parts, counts)

@@ -148,9 +148,10 @@ def grid_rank(parts, counts):
         left += parts[i]
     rank = 0
     for i in range(n - 1):
-        for smaller in range(parts[i]):
-            rank += counts[n - 1 - i, left - smaller]
-        left -= parts[i]
+        if parts[i] > 0:
+            # Those with a smaller i-th part: counts[n - 1 - i] summed over what is left for the rest.
+            rank += counts[n - i, left] - counts[n - i, left - parts[i]]
+            left -= parts[i]
     return rank
 
 
@@ -163,6 +164,9 @@ def round_to_grid(belief, resolution, parts):
     n = belief.size
     excess = -resolution
     for i in range(n):
+        if belief[i] == 0.0:
+            parts[i] = 0
+            continue
         whole = int(np.floor(belief[i] * resolution))
         half = (2 * whole + 1) / (2 * resolution)
         if belief[i] == half:
