@@ -109,8 +109,8 @@ def draw_growth(found: dict) -> None:
 
 def growth_classes(found: dict) -> str:
     e = found["classes"]["exponents"]
-    headings = ("bins and counts", "order and policy", "a row")
-    return table(headings, [[f"{e[h]['all']:.2f} ({e[h]['last']:.2f})" for h in headings]])
+    parts = ("bins and counts", "order and policy", "row")
+    return table((*parts[:2], "a row"), [[f"{e[p]['all']:.2f} ({e[p]['last']:.2f})" for p in parts]])
 
 
 def cores(found: dict) -> str:
