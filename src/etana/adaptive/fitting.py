@@ -5,7 +5,9 @@ to walks (:mod:`etana.adaptive.stopping`). *Look-ahead*, where there are few eno
 plan of two or three steps that is expected to cost least, and stop if there is none that pays; this sees tests that pay
 only together, and prices that differ. Held-out rows decide which way and which strength m. Each fold's rows walk
 through a graph learnt from the other folds, bins included; the mean of what they then really pay, features and
-mistakes, is the cost of the choice. The cheapest is kept; the graph itself is then learnt from all rows.
+mistakes, is the cost of the choice. The cheapest strength of each way is kept, and look-ahead gives way to information
+only where information is cheaper by more than one standard error of the difference: with few rows, and mistakes that
+are rare and dear, smaller differences are chance. The graph itself is then learnt from all rows.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from etana.table import Table
 __all__ = ["Fitted", "Settings", "Training", "fit"]
 
 _STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
+_STRENGTHS_AHEAD = (50.0, 20.0, 10.0, 5.0)  # the fewer, the less chance has to say
 _FOLDS = 5
 _FEW = 200  # rows below which folds are drawn twice
 _LEAST = 0.1  # a walk ends where a mistake is expected to cost less than this share of the next price
@@ -105,14 +108,19 @@ def fit(training: Training, binner: Binner, counts: Counts, settings: Settings) 
 
 
 def _choices(evidence: Evidence, settings: Settings) -> list[Choice]:
-    """What held-out rows choose among; the first wins among equals."""
-    strengths = _STRENGTHS if settings.m == "auto" else (float(settings.m),)
+    """What held-out rows choose among; the first of a way wins among equals."""
     steps = [settings.look_ahead]
     if settings.look_ahead == "auto":
         steps = [0, _affordable(evidence)]
     elif isinstance(settings.look_ahead, bool | np.bool_):
         steps = [(_affordable(evidence) or 2) if settings.look_ahead else 0]
-    return [Choice(m, n) for n in dict.fromkeys(steps) for m in strengths]
+    return [Choice(m, n) for n in dict.fromkeys(steps) for m in _strengths(settings.m, n)]
+
+
+def _strengths(m: Any, levels: int) -> tuple[float, ...]:
+    if m != "auto":
+        return (float(m),)
+    return _STRENGTHS_AHEAD if levels else _STRENGTHS
 
 
 def _affordable(evidence: Evidence) -> int:
@@ -149,12 +157,25 @@ def _by_held_out_rows(
     y, w = np.concatenate(truth), np.concatenate(weights)
     walks = {choice: Walks.joined(found) for choice, found in parts.items()}
     rules = {choice: NEVER if choice.levels else fit_rule(walks[choice]) for choice in choices}
-    costs = {
-        choice: scale * float(np.average(walks[choice].costs(rules[choice], y, training.mistakes / scale), weights=w))
-        for choice in choices
-    }
-    best = min(choices, key=lambda choice: costs[choice])
-    return best, rules[best], costs
+    paid = {c: scale * walks[c].costs(rules[c], y, training.mistakes / scale) for c in choices}
+    best = _best(paid, w, training.classes.size)
+    return best, rules[best], {choice: float(np.average(paid[choice], weights=w)) for choice in choices}
+
+
+def _best(paid: dict[Choice, np.ndarray], weights: np.ndarray, n_rows: int) -> Choice:
+    """The cheapest that looks ahead, unless information is cheaper by more than a standard error."""
+
+    def cheapest(ways: list[Choice]) -> list[Choice]:
+        return [min(ways, key=lambda choice: np.average(paid[choice], weights=weights))] if ways else []
+
+    both = cheapest([c for c in paid if c.levels]) + cheapest([c for c in paid if not c.levels])
+    if len(both) == 1:
+        return both[0]
+    ahead, plain = both
+    extra = paid[ahead] - paid[plain]
+    mean = np.average(extra, weights=weights)
+    error = np.sqrt(np.average((extra - mean) ** 2, weights=weights) / n_rows)
+    return plain if mean > error else ahead
 
 
 def _folds(training: Training, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
