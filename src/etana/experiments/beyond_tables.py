@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from etana.experiments import costbench
-from etana.experiments.beyond import TARGET_METHODS
+from etana.experiments.beyond import OWN_METHODS, TARGET_METHODS
 from etana.experiments.cells import Cell, Record
 from etana.experiments.curves import area, at_features
 from etana.experiments.methods import method_of
@@ -24,7 +24,6 @@ __all__ = ["BUDGETS", "beyond_tables", "peer_points"]
 Found = dict[Cell, Result | None]
 Points = list[tuple[float, float]]
 BUDGETS = (1, 2, 3, 5, 8, 12, 20)
-_OURS = TARGET_METHODS[:2]
 _CHOSEN = "etana, chosen on training rows"
 _PRICE = 0.01  # of a feature, for the cost of a point
 _POINT = "accuracy @ features"
@@ -95,7 +94,7 @@ def _targets(results: Found) -> Iterator[Table]:
     rows: list[tuple[str, list[Entry | None]]] = [
         ("to beat", [_words(_point(t.accuracy, t.n_features)) for t in map(_target, sets)])
     ]
-    for label, methods in [(method_of(m).title, (m,)) for m in TARGET_METHODS] + [(_CHOSEN, _OURS)]:
+    for label, methods in [(method_of(m).title, (m,)) for m in TARGET_METHODS] + [(_CHOSEN, OWN_METHODS)]:
         entries = []
         for name in sets:
             curves = [plain[name, m] for m in methods if (name, m) in plain]
@@ -145,7 +144,7 @@ def _repeats(results: Found) -> Iterator[Table]:
             for c, r in found.items()
             if c.dataset == name and bool(dict(c.parameters).get("resplit")) == resplit
         }
-        for title, methods in [(method_of(m).title, (m,)) for m in _OURS] + [(_CHOSEN, _OURS)]:
+        for title, methods in [(method_of(m).title, (m,)) for m in OWN_METHODS] + [(_CHOSEN, OWN_METHODS)]:
             seeds = sorted(s for _, s in cells if all((m, s) in cells for m in methods))
             picks = [chosen([cells[m, s] for m in methods], _target(name).n_features) for s in dict.fromkeys(seeds)]
             rows += _spread(f"{label}, {title}", [p for p in picks if p is not None], _target(name))

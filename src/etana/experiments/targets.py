@@ -28,7 +28,7 @@ from etana.experiments.store import Result
 
 __all__ = ["PRICES", "TARGETS", "Choice", "Target", "chosen", "n_parts", "prepare"]
 
-PRICES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+PRICES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
 @dataclass(frozen=True)
