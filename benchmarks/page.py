@@ -21,6 +21,7 @@ matplotlib.rcParams["svg.hashsalt"] = "etana"
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from bench_tools import HERE, RESULTS
 
@@ -98,7 +99,12 @@ def draw_growth(found: dict) -> None:
             blocks = found["rows in blocks"]["points"]
             bottom.semilogx([p["size"] for p in blocks], [p["megabytes"] for p in blocks], "s--", label="in blocks")
             bottom.legend(frameon=False)
-        bottom.set_ylim(bottom=0)
+        bottom.set_ylim(0, 1.1 * bottom.dataLim.ymax)
+        for axis in (top, bottom):
+            axis.xaxis.set_minor_formatter(NullFormatter())
+        if kind in ("classes", "bins"):
+            bottom.set_xticks(sizes, [f"{size:g}" for size in sizes])
+            top.set_xticks(sizes, [f"{size:g}" for size in sizes])
         top.set_title(kind)
         bottom.set_xlabel(kind)
     axes[0, 0].legend(frameon=False)
