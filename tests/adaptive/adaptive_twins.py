@@ -28,8 +28,8 @@ class Made:
     mistakes: np.ndarray
     evidence: Evidence
 
-    def graph(self, rule, m=np.inf, least=1.0, deepest=2**31 - 1, most=2**18):
-        return Graph(self.evidence.with_strength(m), self.priors, self.mistakes, rule, least, deepest, most)
+    def graph(self, rule, m=np.inf, least=1.0, deepest=2**31 - 1, most=2**18, levels=0):
+        return Graph(self.evidence.with_strength(m), self.priors, self.mistakes, rule, least, deepest, most, levels)
 
     def walk(self, graph, X=None, budget=np.inf):
         """Nodes at which rows end; the graph must have room."""
@@ -165,6 +165,17 @@ class Twin:
 
     def risk(self, path):
         return float((self.belief(path) @ self.data.mistakes).min())
+
+    def plan(self, path, levels):
+        """What the best plan of so many steps costs, and the first column of each plan that pays."""
+        risk, used, costs = self.risk(path), {c for c, _ in path}, {}
+        for column in self.data.evidence.columns.tolist() if levels else ():
+            if column not in used:
+                chances = self.likelihoods(path, column) @ self.belief(path)
+                nexts = [[*path, (column, v)] for v in range(len(chances))]
+                after = [self.plan(to, levels - 1)[0] if p > 0 else 0.0 for to, p in zip(nexts, chances, strict=True)]
+                costs[column] = self.price(path, column) + float(chances @ after)
+        return min([risk, *costs.values()]), {c: cost for c, cost in costs.items() if cost < risk}
 
     def advantage(self, path, column):
         """The rule's estimate of what going on costs beyond stopping, in units of the scale."""

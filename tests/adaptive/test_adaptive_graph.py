@@ -56,6 +56,25 @@ def check_state(graph, twin, node):
         np.testing.assert_allclose(np.exp(state.answers), twin.likelihoods(path, column), rtol=1e-9, atol=1e-12)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(STRENGTHS), st.integers(1, 3))
+def test_plans_are_the_best_of_all(seed, m, levels):
+    """Looking ahead against every plan of so many steps, at states that rows reach."""
+    data = made(seed, n_features=1 + seed % 4)
+    graph = data.graph(NEVER, m, levels=levels)
+    data.walk(graph)
+    twin = Twin(data, NEVER, m)
+    for node in range(min(graph.n_nodes, 8)):
+        state, path = graph.state(node), path_of(graph, node)
+        cost, paying = twin.plan(path, levels)
+        if not state.stops and state.price > 0:
+            column = int(graph.evidence.columns[state.feature])
+            assert paying[column] == pytest.approx(cost, rel=1e-9)
+            assert graph.facts[node, kernel.AHEAD] == pytest.approx(cost, rel=1e-9)
+        elif state.stops:
+            assert cost == pytest.approx(twin.risk(path), rel=1e-6, abs=1e-12)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6))
 def test_pruning_loses_nothing(seed):

@@ -58,10 +58,11 @@ def made_problem(seed):
     return X, y, rng.choice([0.002, 0.01, 0.05], k), mistakes
 
 
-def against_fixed_order(X, y, prices, mistakes):
+def against_fixed_order(X, y, prices, mistakes, look_ahead=False):
     """Expected cost under naive Bayes and its error, and that of the best stopping in each of two orders."""
     bins = Binner().fit(X, y)
-    clf = AdaptiveClassifier(prices, mistakes, binning=bins, m=np.inf, walks="model", look_ahead=False).fit(X, y)
+    settings = {"binning": bins, "m": np.inf, "walks": "model", "look_ahead": look_ahead}
+    clf = AdaptiveClassifier(prices, mistakes, **settings).fit(X, y)
     fixed = [
         ETANAClassifier(prices, mistakes, binning=bins, ordering=ordering).fit(X, y).expected_cost_
         for ordering in ("information", "error")
@@ -74,10 +75,23 @@ def against_fixed_order(X, y, prices, mistakes):
 def test_no_worse_than_the_best_fixed_order_under_the_same_model(name, price):
     X, y = LOADERS[name](return_X_y=True)
     cost, error, fixed = against_fixed_order(X, y, price, None)
-    assert cost <= fixed + 3 * error
+    assert cost <= fixed + 3 * error + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_worse_than_the_best_fixed_order_on_made_problems(seed):
     cost, error, fixed = against_fixed_order(*made_problem(seed))
-    assert cost <= fixed + 3 * error
+    assert cost <= fixed + 3 * error + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_plans_to_the_end_are_no_worse_than_any_fixed_order(seed):
+    X, y, prices, mistakes = made_problem(seed)
+    cost, error, fixed = against_fixed_order(X[:, :4], y, prices[:4], mistakes, look_ahead=4)
+    assert cost <= fixed + 3 * error + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_plans_of_three_steps_are_no_worse_than_the_best_fixed_order(seed):
+    cost, error, fixed = against_fixed_order(*made_problem(seed), look_ahead=3)
+    assert cost <= fixed + 3 * error + 1e-12
