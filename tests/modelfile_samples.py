@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from etana import ETANAClassifier, FETANAClassifier
+from etana import ETANAClassifier, FETANAClassifier, SequentialClassifier
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
 
 QUICK = {"batch": 64, "max_iterations": 20}
@@ -29,6 +29,8 @@ SOLVERS = {
     "F-ETANA, free": (FETANAClassifier(0.0, **QUICK), load_wine),
     "F-ETANA, original": (FETANAClassifier(0.01, original=True, max_iterations=50), load_iris),
 }
+
+NEIGHBOURS = SequentialClassifier(feature_costs=0.01), load_wine
 
 
 def frame():

@@ -407,6 +407,26 @@ def test_verbose_tells(cancer, capsys):
     assert "SequentialClassifier" in capsys.readouterr().err
 
 
+def test_a_class_that_the_sample_misses_is_never_decided():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    y = (X[:, 0] > 0).astype(int)
+    y[600] = 2
+    clf = SequentialClassifier(max_rows=300).fit(X, y)
+    assert clf.model_.priors[2] == 0
+    walk = clf.acquire(X)
+    assert (walk.posteriors[:, 2] == 0).all()
+    assert np.mean(walk.labels == y) > 0.95
+
+
+def test_reach_is_the_share_of_walks_that_get_so_far(cancer, fitted):
+    reach = fitted.rule_.reach
+    assert reach[0] == 1
+    assert (np.diff(reach) <= 0).all()
+    assert reach[1:].sum() == pytest.approx(fitted.expected_n_features_)
+    assert reach[fitted.rule_.horizon + 1 :].sum() == 0
+
+
 def test_folds_have_all_classes_in_proportion():
     codes = np.repeat([0, 1, 2], [50, 10, 3])
     folds = deal_folds(codes, 5, np.random.default_rng(0))

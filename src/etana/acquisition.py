@@ -73,8 +73,8 @@ class AnyModel(Protocol):
     """What every model has, whichever way it chooses what to ask."""
 
     @property
-    def binner(self) -> Binner:
-        """Bins of all columns."""
+    def levels(self) -> dict[int, np.ndarray]:
+        """Labels of each categorical column."""
 
     @property
     def classes(self) -> np.ndarray:
@@ -112,6 +112,9 @@ class AnyModel(Protocol):
     def expected_n_features(self) -> float:
         """How many features are expected to be asked."""
 
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """Between which values it matters where a number lies; None for labels, or if it does not matter."""
+
     def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
         """Classify rows."""
 
@@ -134,6 +137,15 @@ class Model:
     def n_features(self) -> int:
         """Columns that a table must have."""
         return self.binner.n_features
+
+    @property
+    def levels(self) -> dict[int, np.ndarray]:
+        """Labels of each categorical column."""
+        return self.binner.levels
+
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """The outermost edges of a column's bins; None for labels, or where all values share a bin."""
+        return self.binner.range_of(column)
 
     @property
     def columns(self) -> np.ndarray:

@@ -272,6 +272,11 @@ class Binner:
                 "pass the columns of the training table"
             )
 
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """The outermost edges of a numeric column; None for labels, or where all values share a bin."""
+        edges = self.edges[self.edge_offsets[column] : self.edge_offsets[column + 1]]
+        return None if column in self.levels or not edges.size else (float(edges[0]), float(edges[-1]))
+
     def describe(self, column: int, code: int) -> str:
         """The values that have this code, in words."""
         if code == self.missing_codes[column] or code < 0:

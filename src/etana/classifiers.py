@@ -21,6 +21,7 @@ from etana.likelihood import Counts
 from etana.ordering import order_features, reorder_cells
 from etana.policies import GridSolver, Policy, Solver, ThresholdSolver, solver_for
 from etana.problem import Problem
+from etana.searching import search_order
 from etana.table import Table, read_table
 
 __all__ = ["AcquiringClassifier", "BinnedClassifier", "ETANAClassifier", "FETANAClassifier"]
@@ -313,9 +314,12 @@ class _StoppingClassifier(BinnedClassifier):
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
         priors = self._resolve_priors(counts.classes)
         likelihoods = counts.likelihoods()
-        order = order_features(self.ordering, counts, likelihoods, priors, prices.full)
-        cells, offsets = reorder_cells(likelihoods, counts.offsets, order)
         mistakes = resolve_mistakes(self.misclassification_costs, self.classes_.size)
+        if isinstance(self.ordering, str) and self.ordering == "cost":
+            order = search_order(counts, likelihoods, priors, prices, mistakes, self._seed())
+        else:
+            order = order_features(self.ordering, counts, likelihoods, priors, prices.full)
+        cells, offsets = reorder_cells(likelihoods, counts.offsets, order)
         problem = Problem.from_cells(priors, cells, offsets, prices.in_order(order), mistakes)
         policy = self._solver(problem).solve(problem)
         return Model(self.binner_, self.classes_, order, problem, policy, self._names())
@@ -337,8 +341,9 @@ class ETANAClassifier(_StoppingClassifier):
         Number of bins (for supervised bins: the largest number); see :mod:`etana.binning`.
     binning : {"supervised", "quantile", "uniform", "published"} or a fitted Binner
         How numeric columns are cut into bins.
-    ordering : {"error", "variance", "information"} or array (K,) of column indices
-        Which feature comes first; see :mod:`etana.ordering`.
+    ordering : {"error", "variance", "information", "cost"} or array (K,) of column indices
+        Which feature comes first; see :mod:`etana.ordering`. ``"cost"`` searches for an order of low expected cost,
+        group discounts and mistakes included, and takes longer.
     priors : {"empirical", "uniform"} or array (N,)
         Class probabilities before any feature is known.
     solver : {"auto", "exact", "points", "grid"} or a solver object

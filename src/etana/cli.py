@@ -34,6 +34,14 @@ _BAD_INPUT, _INTERRUPTED = 3, 130
 DataFile = Annotated[str, typer.Argument(help="CSV or Parquet file with a header; - for CSV on standard input.")]
 ModelFile = Annotated[str, typer.Argument(help="Model file made by 'etana fit'.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="File to write.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="TYPE",
+        help="Type that a scikit-learn estimator in the file may be made of; can be repeated.",
+    ),
+]
 
 
 @contextlib.contextmanager
@@ -102,11 +110,15 @@ def fit(
         typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="etana: one order of features for all; adaptive: the next one chosen for each instance.")
+        str,
+        typer.Option(
+            help="etana: one order of features for all; adaptive: the next one chosen for each instance; sequential: "
+            "one order, nearest neighbours, for features that depend on each other."
+        ),
     ] = "etana",
     bins: Annotated[str, typer.Option(help="auto, or the (largest) number of bins.")] = "auto",
     binning: Annotated[str, typer.Option(help="supervised, quantile, uniform or published.")] = "supervised",
-    ordering: Annotated[str, typer.Option(help="error, variance or information.")] = "error",
+    ordering: Annotated[str, typer.Option(help="error, variance, information, or cost (slower).")] = "error",
     priors: Annotated[str, typer.Option(help="empirical or uniform.")] = "empirical",
     solver: Annotated[str, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = "auto",
     missing: Annotated[str, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = "skip",
@@ -141,12 +153,13 @@ def fit(
 def show(
     model: ModelFile,
     most: Annotated[int, typer.Option(help="How many features to list.", min=1)] = 20,
+    trust: Trust = None,
 ) -> None:
     """Say what a model is: order, costs, what it expects, how far from the optimum it can be."""
     with _one_line_errors():
         from etana.screens import show_model
 
-        show_model(_load(model), most)
+        show_model(_load(model, trust), most)
 
 
 @app.command()
@@ -155,12 +168,13 @@ def classify(
     data: DataFile,
     output: Output = "-",
     max_cost: Annotated[float | None, typer.Option(help="Charge no row more than this.", min=0.0)] = None,
+    trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
     with _one_line_errors():
         from etana.scoring import classify_file
 
-        loaded = _load(model)
+        loaded = _load(model, trust)
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
@@ -175,12 +189,13 @@ def classify(
 def ask(
     model: ModelFile,
     max_cost: Annotated[float | None, typer.Option(help="Charge no more than this.", min=0.0)] = None,
+    trust: Trust = None,
 ) -> None:
     """Ask for one value at a time, show belief and money spent, and say when to stop."""
     with _one_line_errors():
         from etana.screens import converse
 
-        converse(_load(model), max_cost)
+        converse(_load(model, trust), max_cost)
 
 
 @app.command()
@@ -192,13 +207,14 @@ def report(
     ] = None,
     output: Output = "report.html",
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    trust: Trust = None,
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
     with _one_line_errors():
         from etana.report import make_report
         from etana.scoring import read_labelled
 
-        loaded = _load(model)
+        loaded = _load(model, trust)
         table, labels = read_labelled(loaded, data, target)
         with _stderr().status("classifying and drawing"):
             page = make_report(loaded, table, labels, path=None if output == "-" else output, title=title)
@@ -313,6 +329,7 @@ def serve(
     limit: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE, one of etana.service.limits.Limits; can be repeated.")
     ] = None,
+    trust: Trust = None,
 ) -> None:
     """Serve models over HTTP: classification of rows, and cases that are asked one question at a time."""
     with _one_line_errors():
@@ -320,13 +337,16 @@ def serve(
         from etana.service.run import serve
 
         limits = Limits.parse(limit or ())
-        serve(models, host=host, port=port, token=token, store=store, allow_hosts=allow_host or (), limits=limits)
+        serve(
+            models, host=host, port=port, token=token, store=store, allow_hosts=allow_host or (), limits=limits,
+            trusted=trust or (),
+        )  # fmt: skip
 
 
-def _load(path: str) -> AnyModel:
+def _load(path: str, trusted: list[str] | None) -> AnyModel:
     from etana.modelfile import load_model
 
-    return load_model(path)
+    return load_model(path, trusted or ())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@
     Descending ``sum_v Var_i P(v | T_i)``. Blind to prices.
 ``"information"``
     Descending mutual information with the class per unit of price.
+``"cost"``
+    The best of these, improved while the expected cost of its stopping problem falls: see :mod:`etana.searching`.
 an array
     Column indices, each once.
 
@@ -29,14 +31,14 @@ from etana.likelihood import Counts
 
 __all__ = ["order_features", "reorder_cells"]
 
-_ALLOWED = "it must be 'error', 'variance', 'information' or an array"
+_ALLOWED = "it must be 'error', 'variance', 'information', 'cost' or an array"
 _DIGITS = 12
 
 
 def order_features(
     ordering: Any, counts: Counts, likelihoods: np.ndarray, priors: np.ndarray, costs: np.ndarray
 ) -> np.ndarray:
-    """Column indices in the order in which features are asked."""
+    """Column indices by score, or as given; ``"cost"`` is no score, but :func:`etana.searching.search_order`."""
     n_features = counts.offsets.size - 1
     if not isinstance(ordering, str):
         return _given(ordering, n_features)
@@ -55,6 +57,8 @@ def order_features(
         free = np.where(score > 0, np.inf, 0.0)
         rate = np.divide(score, costs, out=free, where=costs > 0)
         return np.lexsort((columns, -score, -_significant(rate)))
+    if ordering == "cost":
+        raise InputError("the order by 'cost' has no scores of features; call etana.searching.search_order for it")
     raise InputError(f"ordering is {ordering!r}; {_ALLOWED} of column indices")
 
 

@@ -65,7 +65,7 @@ def as_table(model: AnyModel, block: Block, path: str, every: bool = False) -> T
     wanted = set(block.columns if every else needed)
     filler: list[Any] = [None] * block.n_rows
     cells = {name: block.columns[name] if name in wanted else filler for name in names}
-    numeric = {name for k, name in enumerate(names) if k not in model.binner.levels}
+    numeric = {name for k, name in enumerate(names) if k not in model.levels}
     return to_table(Block(cells, block.first_line, block.text), names, path, numeric)
 
 

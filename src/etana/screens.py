@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,6 +15,7 @@ from etana.adaptive.model import AdaptiveModel
 from etana.errors import InputError
 from etana.explanation import plain
 from etana.scoring import model_names
+from etana.sequential.walking import SequentialModel
 
 __all__ = ["converse", "show_demo", "show_model"]
 
@@ -78,7 +80,10 @@ def show_model(model: AnyModel, most: int = 20) -> None:
         facts.add_row(name, escape(value))
     console.print(facts)
     if isinstance(model, Model):
-        console.print(_order(model, most))
+        reach = model.policy.expectation.reach
+        console.print(_order(model, model.order, model.problem.feature_costs, reach, most))
+    elif isinstance(model, SequentialModel):
+        console.print(_order(model, model.order, model.rule.prices, model.rule.reach, most))
     elif isinstance(model, AdaptiveModel):
         console.print("[bold]The decision graph[/bold] (branches that one instance in a hundred reaches):")
         console.print(export_text(model), markup=False, highlight=False)
@@ -91,15 +96,15 @@ def _of_policy(model: Model) -> Iterator[tuple[str, str]]:
     yield "optimality gap", f"{policy.gap:.3g}{share}"
 
 
-def _order(model: Model, most: int) -> Table:
+def _order(model: AnyModel, order: np.ndarray, prices: np.ndarray, reach: np.ndarray, most: int) -> Table:
     """The first features, with their prices and how often they are asked."""
-    problem, reach, names = model.problem, model.policy.expectation.reach, model_names(model)
-    table = Table(title=f"The first {min(most, problem.n_features)} features, in the order they are asked")
+    names = model_names(model)
+    table = Table(title=f"The first {min(most, order.size)} features, in the order they are asked")
     for heading in ("", "feature", "price", "chance to be asked"):
         table.add_column(heading, justify="left" if heading == "feature" else "right")
-    for k in range(min(most, problem.n_features)):
+    for k in range(min(most, order.size)):
         chance = reach[k + 1] if k + 1 < len(reach) else 0.0
-        table.add_row(str(k + 1), escape(names[model.order[k]]), f"{problem.feature_costs[k]:g}", f"{chance:.1%}")
+        table.add_row(str(k + 1), escape(names[order[k]]), f"{prices[k]:g}", f"{chance:.1%}")
     return table
 
 
@@ -141,7 +146,7 @@ def converse(model: AnyModel, max_cost: float | None = None) -> None:
 
 
 def _levels(model: AnyModel, case: Case) -> str:
-    levels = model.binner.levels.get(case.next_column)
+    levels = model.levels.get(case.next_column)
     return "" if levels is None else escape(f" [{', '.join(map(str, levels))}]")
 
 
@@ -149,7 +154,7 @@ def _read(model: AnyModel, case: Case, text: str) -> object:
     """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
     if text in ("", "skip"):
         return None
-    levels = model.binner.levels.get(case.next_column)
+    levels = model.levels.get(case.next_column)
     if levels is None:
         return text
     for level in levels:

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from etana.adaptive.classifier import AdaptiveClassifier
-from etana.classifiers import BinnedClassifier, ETANAClassifier, FETANAClassifier
+from etana.classifiers import AcquiringClassifier, BinnedClassifier, ETANAClassifier, FETANAClassifier
 from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
 from etana.errors import CostError, InputError
 from etana.files import check_target
 from etana.modelfile import save
+from etana.sequential.classifier import SequentialClassifier
 from etana.table import Table
 from etana.tablefile import MISSING, Block, atomic_text, check_parts, list_parts, read_blocks, read_columns, to_table
 from etana.threads import n_cores
@@ -47,11 +48,12 @@ def train(
     options: dict[str, Any],
     engine: str = "auto",
     scheduler: str | None = None,
-) -> BinnedClassifier:
+) -> AcquiringClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit."""
     check_target(output)
     _check_engine(engine, scheduler)
     lazy = engine == "dask" or scheduler is not None
+    clf: AcquiringClassifier
     if lazy or Path(data).is_dir():
         clf = _train_on_parts(data, target, costs, mistakes, options, lazy, scheduler)
     else:
@@ -69,7 +71,7 @@ def _check_engine(engine: str, scheduler: str | None) -> None:
 
 def _train_on_file(
     data: str, target: str, costs: str, mistakes: str | None, options: dict[str, Any]
-) -> BinnedClassifier:
+) -> AcquiringClassifier:
     block, labels = _read_labelled(data, target)
     table = to_table(block, list(block.columns), data)
     y = _labels(labels)
@@ -77,19 +79,36 @@ def _train_on_file(
     return _classifier(read_costs(costs), matrix, options).fit(table, y)
 
 
-def _classifier(costs: Any, matrix: np.ndarray | None, options: dict[str, Any]) -> BinnedClassifier:
+def _classifier(costs: Any, matrix: np.ndarray | None, options: dict[str, Any]) -> Any:
     chosen = dict(options)
     method = chosen.pop("method", "etana")
-    if method not in ("etana", "adaptive"):
-        raise InputError(f"method is {method!r}; it must be 'etana' (a fixed order) or 'adaptive' (one for each row)")
+    if method not in ("etana", "adaptive", "sequential"):
+        raise InputError(
+            f"method is {method!r}; it must be 'etana' (a fixed order), 'adaptive' (one for each row) or 'sequential' "
+            "(a fixed order, nearest neighbours)"
+        )
     kind: Any = ETANAClassifier
-    if method == "adaptive":
+    if method == "sequential":
+        kind, chosen = SequentialClassifier, _without_bins(chosen)
+    elif method == "adaptive":
         kind = AdaptiveClassifier
         chosen = {name: value for name, value in chosen.items() if name not in ("ordering", "solver")}
     elif chosen.get("solver") == "thresholds":
         kind = FETANAClassifier
         chosen.pop("solver")
     return kind(feature_costs=costs, misclassification_costs=matrix, **chosen)
+
+
+def _without_bins(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a method that has no bins; one that would have no effect is refused."""
+    usual = ETANAClassifier().get_params()
+    for name, value in options.items():
+        if name != "random_state" and value != usual[name]:
+            raise InputError(
+                f"{name} is {value!r}, which method 'sequential' has no use for: it has no bins; leave it out, or take "
+                "another method"
+            )
+    return {"random_state": options["random_state"]}
 
 
 @dataclass(frozen=True)
@@ -129,8 +148,10 @@ def _train_on_parts(
         raise InputError(f"{paths[0]} has no column {target!r}; its columns are {', '.join(map(repr, names))}")
     names.remove(target)
     clf = _classifier(read_costs(costs), None if mistakes is None else read_mistakes(mistakes), options)
-    if isinstance(clf, AdaptiveClassifier):
-        raise InputError("method 'adaptive' needs all rows at once, not a folder of parts; join them into one file")
+    if isinstance(clf, AdaptiveClassifier | SequentialClassifier):
+        raise InputError(
+            f"method {options['method']!r} needs all rows at once, not a folder of parts; join them into one file"
+        )
 
     def rename(labels: np.ndarray) -> np.ndarray:
         classes = _labels(labels.tolist())

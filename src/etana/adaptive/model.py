@@ -64,6 +64,15 @@ class AdaptiveModel:
         return self.binner.n_features
 
     @property
+    def levels(self) -> dict[int, np.ndarray]:
+        """Labels of each categorical column."""
+        return self.binner.levels
+
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """The outermost edges of a column's bins; None for labels, or where all values share a bin."""
+        return self.binner.range_of(column)
+
+    @property
     def columns(self) -> np.ndarray:
         """Column indices that can be asked for."""
         return self.graph.evidence.columns

@@ -31,6 +31,7 @@ from etana.binning import Binner
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.kernels.graph import N_BASIS
+from etana.modelfile.prices import price_arrays, read_costs, read_prices, read_priors
 from etana.policies.base import LARGEST_SEED, State
 from etana.problem import check_cells
 
@@ -44,15 +45,14 @@ _MOST_PLANS = 2e9  # that are looked at for one state
 def encode_graph(model: AdaptiveModel, costs: dict[Choice, float]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers and arrays; ``costs`` are those of held-out rows for each choice."""
     graph, expects = model.graph, model.expectation
-    evidence, prices = graph.evidence, model.prices
+    evidence = graph.evidence
     numbers = {
         "m": _finite(evidence.m), "least": graph.least, "deepest": graph.deepest, "most": graph.most,
         "levels": graph.levels, "seed": int(model.seed), "left_out": evidence.left_out,
         "cost": expects.cost, "error": expects.error, "n_features": expects.n_features,
         "costs": [[_finite(choice.m), int(choice.levels), cost] for choice, cost in costs.items()],
     }  # fmt: skip
-    arrays = {
-        "prices.full": prices.full, "prices.discounted": prices.discounted, "prices.group": prices.group,
+    arrays = price_arrays(model.prices) | {
         "graph.priors": graph.priors, "graph.mistakes": graph.mistakes, "graph.rule": graph.rule,
         "graph.columns": evidence.columns, "graph.cells": evidence.table,
     }  # fmt: skip
@@ -65,11 +65,8 @@ def decode_graph(
     """The model, and the cost of held-out rows for each choice."""
     n = classes.size
     state = State({k.removeprefix("graph."): a for k, a in arrays.items()}, numbers)
-    prices = _prices(state, binner.n_features)
-    priors = state.array("priors", (n,))
-    if not (priors >= 0).all() or not abs(priors.sum() - 1) <= 1e-6:
-        raise InputError("priors are no probabilities")
-    mistakes = _costs(state, "mistakes", (n, n))
+    prices, priors = read_prices(state, binner.n_features), read_priors(state, "priors", n)
+    mistakes = read_costs(state, "mistakes", (n, n))
     rule = state.array("rule", (N_BASIS,))
     if not np.isfinite(rule).all():
         raise InputError("the stopping rule is not finite")
@@ -102,21 +99,6 @@ def _held_out(entries: Any) -> dict[Choice, float]:
         numbers = State({}, {"levels": levels, "cost": cost})
         out[Choice(_infinite(m), numbers.whole("levels", 0, _MOST_LEVELS))] = float(numbers.number("cost", 0.0))
     return out
-
-
-def _costs(state: State, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    costs = state.array(name, shape)
-    if not (np.isfinite(costs).all() and (costs >= 0).all()):
-        raise InputError("a cost is negative or not finite")
-    return costs
-
-
-def _prices(state: State, n_features: int) -> ResolvedCosts:
-    full, discounted = (_costs(state, f"prices.{name}", (n_features,)) for name in ("full", "discounted"))
-    group = state.array("prices.group", (n_features,), np.int64)
-    if (group < -1).any() or (discounted > full).any():
-        raise InputError("a discounted price is above the full one, or a group is negative")
-    return ResolvedCosts(full, discounted, group)
 
 
 def _evidence(state: State, binner: Binner, prices: ResolvedCosts, n: int) -> Evidence:

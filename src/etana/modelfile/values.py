@@ -122,10 +122,14 @@ class Encoder:
         self.arrays[f"{name}.edges"] = binner.edges
         self.arrays[f"{name}.edge_offsets"] = binner.edge_offsets
         self.arrays[f"{name}.has_missing"] = binner.missing_codes >= 0
-        levels = [[int(k), self._items(binner.levels[k], f"{name}.levels")] for k in sorted(binner.levels)]
+        levels = self.levels(binner.levels, f"{name}.levels")
         return {
             "type": "Binner", "settings": settings, "name": name, "levels": levels, "names": self.names(binner.names),
         }  # fmt: skip
+
+    def levels(self, levels: dict[int, np.ndarray], name: str) -> list[Any]:
+        """Labels of categorical columns: pairs of column and labels."""
+        return [[int(k), self._items(levels[k], name)] for k in sorted(levels)]
 
 
 class Decoder:
@@ -203,7 +207,6 @@ class Decoder:
             return binner
         edges = self._state.array(f"{name}.edges", (None,))
         offsets = self._state.array(f"{name}.edge_offsets", (None,), np.int64)
-        levels = {k: self._levels(labels) for k, labels in value["levels"]}
         k = offsets.size - 1
         if k < 0 or offsets[0] != 0 or offsets[-1] != edges.size or (offsets[1:] < offsets[:-1]).any():
             raise InputError("the offsets of the bins do not divide the edges")
@@ -213,15 +216,21 @@ class Decoder:
             raise InputError("the edges of a column are not finite and increasing")
         n_edges = np.diff(offsets)
         n_bins = n_edges + 1
+        levels = self.levels(value["levels"], k)
         for column, labels in levels.items():
-            if type(column) is not int or not 0 <= column < k:
-                raise InputError(f"levels are given for column {column!r}, and there are {k} columns")
             n_bins[column] = max(len(labels), 1)
             own = edges[offsets[column] : offsets[column + 1]]
             if not np.array_equal(own, np.arange(n_bins[column] + has_missing[column]) + 0.5):
                 raise InputError(f"column {column} has not one bin for each of its levels")
         binner._set(n_edges, edges, n_bins, has_missing, levels, self.names(value["names"], k))
         return binner
+
+    def levels(self, pairs: list[Any], n_columns: int) -> dict[int, np.ndarray]:
+        """Labels of categorical columns, of which there are so many."""
+        for column, _ in pairs:
+            if type(column) is not int or not 0 <= column < n_columns:
+                raise InputError(f"levels are given for column {column!r}, and there are {n_columns} columns")
+        return {column: self._levels(labels) for column, labels in pairs}
 
     def _levels(self, items: list[Any]) -> np.ndarray:
         labels = np.empty(len(items), dtype=object)

@@ -9,7 +9,6 @@ should be.  e is small: it keeps a class that no neighbour or tree voted for fro
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 __all__ = ["fit_temperature", "temper"]
 
@@ -19,14 +18,16 @@ _RANGE = 1.6  # of log t
 
 def temper(posteriors: np.ndarray, prior: np.ndarray, temperature: float, floor: float) -> np.ndarray:
     """Posteriors (n, N) at this temperature."""
-    logs = temperature * np.log((1.0 - floor) * posteriors + floor * prior)
+    logs = temperature * _logs(posteriors, prior, floor)
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
 
 
 def fit_temperature(posteriors: np.ndarray, prior: np.ndarray, codes: np.ndarray, floor: float) -> float:
     """The temperature with the least log loss on rows that had no part in the posteriors."""
-    logs = np.log((1.0 - floor) * posteriors + floor * prior)
+    from scipy.optimize import minimize_scalar  # classification does without it
+
+    logs = _logs(posteriors, prior, floor)
     logs -= logs.max(axis=1, keepdims=True)
     true = logs[np.arange(codes.size), codes]
 
@@ -35,3 +36,9 @@ def fit_temperature(posteriors: np.ndarray, prior: np.ndarray, codes: np.ndarray
         return float((np.log(np.exp(t * logs).sum(axis=1)) - t * true).sum() + _CAUTION * log_t**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded").x))
+
+
+def _logs(posteriors: np.ndarray, prior: np.ndarray, floor: float) -> np.ndarray:
+    # Of many rows a part is taken, and a class that is not among them has no prior.
+    with np.errstate(divide="ignore"):
+        return np.log((1.0 - floor) * posteriors + floor * prior)

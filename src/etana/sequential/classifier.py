@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from etana.classifiers import AcquiringClassifier
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.errors import InputError
-from etana.sequential.learning import Learnt, Settings, Training, learn
-from etana.sequential.prefixes import check_estimator
+from etana.sequential.fitting import check_estimator
+from etana.sequential.learning import Settings, Training, learn
+from etana.sequential.learnt import Learnt
 from etana.sequential.progress import progress
 from etana.sequential.stopping import learn_rule
 from etana.sequential.walking import SequentialModel
@@ -171,8 +172,13 @@ class SequentialClassifier(AcquiringClassifier):
 
     def _solve(self) -> SequentialModel:
         learnt, (prices, mistakes) = self._learnt, self._prices()
+        if learnt.walks is None or learnt.codes is None:
+            raise InputError(
+                "this classifier was loaded from a file that does not hold the training walks, which new prices need: "
+                "they were too large for it; use the classifier that was fitted, or fit again"
+            )
         rule = learn_rule(learnt.walks, learnt.codes, prices.in_order(learnt.columns), mistakes)
-        return SequentialModel(learnt, rule, self.classes_, self._levels, self._names())
+        return SequentialModel(learnt, rule, self.classes_, self._levels, prices, self._names())
 
     def _prices(self) -> tuple[ResolvedCosts, np.ndarray]:
         return (

@@ -23,21 +23,15 @@ from joblib import Parallel, delayed
 from etana.costs import ResolvedCosts
 from etana.sequential.calibration import fit_temperature, temper
 from etana.sequential.encoding import Feature, learn_feature
+from etana.sequential.fitting import fit_estimators, takes_missing
+from etana.sequential.learnt import Learnt
 from etana.sequential.order import EstimatorSearch, Found, NeighbourSearch, out_of_fold
-from etana.sequential.prefixes import (
-    Neighbours,
-    Prefixes,
-    deal_folds,
-    fit_estimators,
-    in_folds,
-    takes_missing,
-    travel,
-)
+from etana.sequential.prefixes import Neighbours, Prefixes, deal_folds, in_folds, travel
 from etana.sequential.progress import Tell
 from etana.sequential.screen import screen_features
 from etana.table import Table
 
-__all__ = ["Learnt", "Settings", "Training", "learn"]
+__all__ = ["Settings", "Training", "learn"]
 
 
 @dataclass(frozen=True)
@@ -73,35 +67,6 @@ class Training:
     def values(self, columns: np.ndarray) -> np.ndarray:
         """These columns as floats, (n, columns)."""
         return np.asarray(self.table.block(columns, self.levels), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What a fit finds and new prices do not change.
-
-    Attributes
-    ----------
-    columns : array (K,)
-        Column indices in the order of acquisition.
-    prefixes : Prefixes
-    temperatures : array (K,)
-    floor : float
-    walks : array (K + 1, n, N)
-        Calibrated posteriors of training rows by stage.
-    codes : array (n,)
-        Classes of those rows.
-    """
-
-    columns: np.ndarray
-    prefixes: Prefixes
-    temperatures: np.ndarray
-    floor: float
-    walks: np.ndarray
-    codes: np.ndarray
-
-    def calibrated(self, k: int, posteriors: np.ndarray) -> np.ndarray:
-        """Posteriors after feature k (counted from 0), made honest."""
-        return temper(posteriors, self.prefixes.prior, float(self.temperatures[k]), self.floor)
 
 
 @dataclass(frozen=True)

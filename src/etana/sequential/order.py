@@ -33,7 +33,8 @@ from joblib import Parallel, delayed
 
 from etana.costs import ResolvedCosts
 from etana.kernels import neighbours as kernel
-from etana.sequential.prefixes import fit_one, in_folds, posteriors_of
+from etana.sequential.fitting import fit_one
+from etana.sequential.prefixes import in_folds, posteriors_of
 from etana.sequential.stopping import stop_costs
 from etana.threads import over_chunks
 

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone
 
-from etana.errors import InputError
 from etana.kernels import neighbours as kernel
 from etana.sequential.encoding import Feature
 
-__all__ = ["Estimators", "Neighbours", "Prefixes", "Traveller", "fit_estimators", "posteriors_of", "takes_missing"]
+__all__ = ["Estimators", "Neighbours", "Prefixes", "Traveller", "deal_folds", "in_folds", "posteriors_of", "travel"]
 
 
 class Traveller(Protocol):
@@ -128,11 +125,6 @@ class _Columns:
         return _Columns(of, k + 1, columns), posteriors_of(of.fitted[k], columns, of.prior)
 
 
-def takes_missing(estimator: Any) -> bool:
-    """Whether the estimator says of itself that it takes NaN."""
-    return bool(estimator.__sklearn_tags__().input_tags.allow_nan)
-
-
 def posteriors_of(fitted: Any, X: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """Posteriors (m, N); a class that the estimator never saw has none, and no estimator means the prior."""
     if fitted is None or not len(X):
@@ -140,25 +132,6 @@ def posteriors_of(fitted: Any, X: np.ndarray, prior: np.ndarray) -> np.ndarray:
     out = np.zeros((len(X), prior.size))
     out[:, np.asarray(fitted.classes_, dtype=np.int64)] = fitted.predict_proba(X)
     return out
-
-
-def fit_one(estimator: Any, X: np.ndarray, codes: np.ndarray) -> Any:
-    """A fitted copy; None where the rows have one class only, which many estimators refuse."""
-    if not X.shape[1] or (codes == codes[0]).all():
-        return None
-    return clone(estimator).fit(X, codes)
-
-
-def fit_estimators(
-    estimator: Any, features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, n_jobs: int | None
-) -> Estimators:
-    """The estimator on every prefix of training values (n, K) in the order of acquisition."""
-    keep = takes_missing(estimator)
-    blocks = [f.plain(values[:, k], keep) for k, f in enumerate(features)]
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(fit_one)(estimator, np.concatenate(blocks[: k + 1], axis=1), codes) for k in range(len(blocks))
-    )
-    return Estimators(features, list(fitted), np.bincount(codes, minlength=n_classes) / codes.size, keep)
 
 
 def travel(prefixes: Prefixes, values: np.ndarray) -> np.ndarray:
@@ -169,15 +142,6 @@ def travel(prefixes: Prefixes, values: np.ndarray) -> np.ndarray:
         traveller, posteriors = traveller.after(values[:, k])
         stages.append(posteriors)
     return np.array(stages).reshape(len(stages), len(values), prefixes.prior.size)
-
-
-def check_estimator(estimator: Any) -> None:
-    """Refuse what cannot give probabilities before any work."""
-    if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
-        raise InputError(
-            f"estimator is {estimator!r}; it must be None (nearest neighbours) or a scikit-learn classifier with "
-            "fit and predict_proba, say LogisticRegression()"
-        )
 
 
 def deal_folds(codes: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:

@@ -65,6 +65,8 @@ class StoppingRule:
         What going on adds, by stage; None where no training row went on, so every row stops.
     expected_cost, expected_n_features : float
         Averages over the training walks.
+    reach : array (K + 1,)
+        Share of the training walks that were asked at least 0, 1, ..., K features.
     """
 
     prices: np.ndarray
@@ -72,6 +74,7 @@ class StoppingRule:
     stages: tuple[Regression | None, ...]
     expected_cost: float
     expected_n_features: float
+    reach: np.ndarray
 
     @property
     def horizon(self) -> int:
@@ -131,7 +134,8 @@ def learn_rule(walks: np.ndarray, codes: np.ndarray, prices: np.ndarray, mistake
         ahead = np.where(going, onward, stop)
         realised = np.where(going, prices[k] + realised, _realised(walks[k], codes, mistakes))
         asked = np.where(going, 1 + asked, 0)
-    return StoppingRule(prices, mistakes, tuple(stages), float(realised.mean()), float(asked.mean()))
+    reach = (asked >= np.arange(n_stages + 1)[:, None]).mean(axis=1)
+    return StoppingRule(prices, mistakes, tuple(stages), float(realised.mean()), float(asked.mean()), reach)
 
 
 def _realised(beliefs: np.ndarray, codes: np.ndarray, mistakes: np.ndarray) -> np.ndarray:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from etana.acquisition import Acquisition, Answer, Case, read_budget
+from etana.acquisition import Acquisition, Answer, Case, check_columns, read_budget
+from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.explanation import plain, why_ask, why_stop
 from etana.sequential.encoding import Numbers
-from etana.sequential.learning import Learnt
+from etana.sequential.learnt import Learnt
 from etana.sequential.prefixes import Traveller
 from etana.sequential.stopping import StoppingRule
 from etana.table import plain_value, read_table
@@ -32,7 +33,54 @@ class SequentialModel:
     rule: StoppingRule
     classes: np.ndarray
     levels: dict[int, np.ndarray]
-    names: list[str] | None
+    prices: ResolvedCosts
+    names: list[str] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Columns that a table must have."""
+        return self.prices.full.size
+
+    @property
+    def order(self) -> np.ndarray:
+        """Column indices in the order of acquisition."""
+        return self.learnt.columns
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Column indices that can be asked for at these prices, in the order of asking."""
+        return self.order[: self.rule.horizon]
+
+    @property
+    def priors(self) -> np.ndarray:
+        """Probability of each class before anything is asked."""
+        return self.learnt.prefixes.prior
+
+    @property
+    def mistakes(self) -> np.ndarray:
+        """Misclassification costs."""
+        return self.rule.mistakes
+
+    @property
+    def full_price(self) -> float:
+        """What all features together cost."""
+        return self.prices.total(np.arange(self.n_features))
+
+    @property
+    def expected_cost(self) -> float:
+        """What an instance is expected to cost, features and mistakes."""
+        return self.rule.expected_cost
+
+    @property
+    def expected_n_features(self) -> float:
+        """How many features are expected to be asked."""
+        return self.rule.expected_n_features
+
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest training value of a numeric feature in the order; None for another."""
+        place = np.flatnonzero(self.order == column)
+        feature = self.learnt.prefixes.features[place[0]] if place.size else None
+        return (float(feature.knots[0]), float(feature.knots[-1])) if isinstance(feature, Numbers) else None
 
     @cached_property
     def prior(self) -> np.ndarray:
@@ -42,9 +90,9 @@ class SequentialModel:
     def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
         """Take every row through the rule; no instance is charged more than ``max_cost``."""
         budget = read_budget(max_cost)
-        table = read_table(X).by_column()
-        horizon = self.rule.horizon
-        values = np.asarray(table.block(self.learnt.columns[:horizon], self.levels), dtype=np.float64)
+        table = read_table(X)
+        check_columns(table, self.n_features, self.names)
+        values = np.asarray(table.by_column().block(self.columns, self.levels), dtype=np.float64)
         n = table.n_rows
         asked, spent = np.zeros(n, dtype=np.int64), np.zeros(n)
         posteriors = np.tile(self.prior, (n, 1))
@@ -59,7 +107,7 @@ class SequentialModel:
         else:
             self._walk(values, budget, asked, spent, posteriors)
         labels = self.classes[self.rule.decide(posteriors)]
-        return Acquisition(labels, asked, spent, posteriors, self.learnt.columns)
+        return Acquisition(labels, asked, spent, posteriors, self.order)
 
     def _walk(
         self, values: np.ndarray, budget: float, asked: np.ndarray, spent: np.ndarray, posteriors: np.ndarray
@@ -114,6 +162,11 @@ class SequentialCase(Case):
         return "budget" if self._spent[-1] + self._price(k) > self._budget else None
 
     @property
+    def next_column(self) -> int:
+        """Column index of the feature that comes next, asked or not."""
+        return int(self._sequence.order[len(self._history)])
+
+    @property
     def expected_cost(self) -> float:
         """What the whole case is expected to cost, mistakes included: spent so far and still to come."""
         rule, belief = self._sequence.rule, self._beliefs[-1]
@@ -126,7 +179,7 @@ class SequentialCase(Case):
         if feature is None:
             raise InputError("the case has stopped and asks for nothing; read its label, or undo() an answer")
         k = len(self._history)
-        number = self._number(int(self._sequence.learnt.columns[k]), value, feature)
+        number = self._number(self.next_column, value, feature)
         traveller, raw = self._travellers[-1].after(np.array([number]))
         self._travellers.append(traveller)
         self._beliefs.append(self._sequence.learnt.calibrated(k, raw))
@@ -168,7 +221,7 @@ class SequentialCase(Case):
     def _examples(self, k: int) -> list[str]:
         """What a low, a middling and a high answer, or each label, would lead to."""
         model = self._sequence
-        column, feature = int(model.learnt.columns[k]), model.learnt.prefixes.features[k]
+        column, feature = int(model.order[k]), model.learnt.prefixes.features[k]
         if isinstance(feature, Numbers):
             values = np.unique(np.interp(_EXAMPLES, feature.shares(feature.knots), feature.knots))
             words = [f"{value:.4g}" for value in values]
@@ -191,13 +244,13 @@ class SequentialCase(Case):
         if isinstance(feature, Numbers):
             return f"above {float(feature.shares(np.array([number]))[0]):.0%} of the training rows"
         known = np.isfinite(number)
-        return str(self._sequence.levels[int(self._sequence.learnt.columns[k])][int(number)]) if known else "not seen"
+        return str(self._sequence.levels[int(self._sequence.order[k])][int(number)]) if known else "not seen"
 
     def _price(self, k: int) -> float:
         return float(self._sequence.rule.prices[k])
 
     def _feature(self, k: int) -> Any:
-        column = int(self._sequence.learnt.columns[k])
+        column = int(self._sequence.order[k])
         return self._sequence.names[column] if self._sequence.names is not None else column
 
     def _number(self, column: int, value: Any, feature: Any) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from etana.acquisition import Acquisition, AnyModel, Case, Model
 from etana.errors import InputError
+from etana.sequential.walking import SequentialModel
 from etana.service.errors import Conflict, NotFound
 from etana.service.limits import Limits
 from etana.service.models import Models, Served, json_label
@@ -32,7 +33,8 @@ class FeatureView:
     """A feature of a model.
 
     ``low`` and ``high`` are the outermost edges of a number's bins, None where it has none: values below or above fall
-    into the first or last bin. ``categories`` are the levels of a category seen in training.
+    into the first or last bin. A model without bins gives its least and greatest training value. ``categories`` are the
+    levels of a category seen in training.
     """
 
     name: str
@@ -280,15 +282,15 @@ def _prices(model: AnyModel) -> list[tuple[int, float]]:
     """Columns with their prices, in the order they are asked if there is one."""
     if isinstance(model, Model):
         return list(zip(model.order.tolist(), model.problem.feature_costs.tolist(), strict=True))
+    if isinstance(model, SequentialModel):
+        return list(zip(model.order.tolist(), model.rule.prices.tolist(), strict=True))
     full: Any = model.prices.full  # type: ignore[attr-defined]
     return [(k, float(full[k])) for k in model.columns.tolist()]
 
 
 def _feature(kind: Any, served: Served, column: int, price: float) -> Any:
     categories = served.categories(column)
-    binner = served.model.binner
-    edges = binner.edges[binner.edge_offsets[column] : binner.edge_offsets[column + 1]]
-    ends = (float(edges[0]), float(edges[-1])) if categories is None and edges.size else (None, None)
+    ends = served.model.range_of(column) or (None, None)
     name = served.features[column]
     return kind(name, "number" if categories is None else "category", price, categories, *ends)
 

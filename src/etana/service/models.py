@@ -62,7 +62,7 @@ class Served:
 
     def categories(self, column: int) -> list[Any] | None:
         """Levels of a categorical column as JSON can write them; None for a numeric one."""
-        levels = self.model.binner.levels.get(column)
+        levels = self.model.levels.get(column)
         return None if levels is None else [json_label(level) for level in levels]
 
 
@@ -84,6 +84,8 @@ class Models:
     ----------
     sources : sequence of str
         Files, folders, or ``name=path``.
+    trusted : sequence of str
+        Types that scikit-learn estimators in the files may be made of; see :func:`etana.load`.
 
     Attributes
     ----------
@@ -93,11 +95,11 @@ class Models:
         How many reloads have ended.
     """
 
-    def __init__(self, sources: Sequence[str | os.PathLike[str]]) -> None:
-        self._sources = [os.fsdecode(s) for s in sources]
+    def __init__(self, sources: Sequence[str | os.PathLike[str]], trusted: Sequence[str] = ()) -> None:
+        self._sources, self._trusted = [os.fsdecode(s) for s in sources], tuple(trusted)
         self._lock = threading.Lock()
         self.failures = self.reloads = 0
-        self._table = {name: _load(name, path) for name, path in _find(self._sources).items()}
+        self._table = {name: _load(name, path, self._trusted) for name, path in _find(self._sources).items()}
         if not self._table:
             raise InputError(
                 "there is no model to serve; give a file made by 'etana fit', or a folder with *.etana files"
@@ -136,7 +138,7 @@ class Models:
                 new = dict(old)
             for name, path in found.items():
                 try:
-                    new[name] = _load(name, path, old.get(name))
+                    new[name] = _load(name, path, self._trusted, old.get(name))
                 except (EtanaError, OSError) as error:
                     problems.append(f"model {name}: {error}")
                     if name in old:
@@ -175,14 +177,14 @@ def _expand(source: str) -> list[tuple[str, str]]:
     return [(path.stem, source)]
 
 
-def _load(name: str, path: str, old: Served | None = None) -> Served:
+def _load(name: str, path: str, trusted: Sequence[str], old: Served | None = None) -> Served:
     """The model in a file; the old one if the file still holds it."""
     for _ in range(3):
         digest = read_metadata(path)["sha256"]
         if old is not None and digest == old.digest:
             # An unchanged header says nothing about damage behind it, but the model in memory is sound.
             return old
-        model = load_model(path)
+        model = load_model(path, trusted)
         if read_metadata(path)["sha256"] == digest:
             served = Served(name, digest, model)
             _check_text(served, path)
@@ -193,7 +195,7 @@ def _load(name: str, path: str, old: Served | None = None) -> Served:
 
 def _check_text(served: Served, path: str) -> None:
     """Names and labels must be fit for JSON; half a surrogate pair is not."""
-    levels = (served.categories(k) or () for k in served.model.binner.levels)
+    levels = (served.categories(k) or () for k in served.model.levels)
     for text in (*served.features, *served.labels, *(label for column in levels for label in column)):
         try:
             str(text).encode()
@@ -206,7 +208,7 @@ def _warm_up(served: Served) -> None:
     model = served.model
     empty = np.full(1, np.nan)
     columns: list[Any] = [empty] * len(served.features)
-    for k in model.binner.levels:
+    for k in model.levels:
         columns[k] = np.array([None], dtype=object)
     model.acquire(Table(columns=columns, names=model.names))
     case = model.start()

@@ -31,7 +31,7 @@ def read_value(served: Served, column: int, value: Any) -> Any:
         raise _wrong(served, column, value, "a number, text, true, false, or null")
     if isinstance(value, float) and not math.isfinite(value):
         raise _wrong(served, column, value, "finite, or null if it is not to be had")
-    levels = served.model.binner.levels.get(column)
+    levels = served.model.levels.get(column)
     if levels is not None:
         return _level(served, column, levels, value)
     if isinstance(value, bool | str):
@@ -78,7 +78,7 @@ def to_tables(served: Served, rows: Sequence[Any]) -> list[Table]:
 
 
 def _to_table(served: Served, needed: list[int], rows: Sequence[Any], first: int) -> Table:
-    n, levels = len(rows), served.model.binner.levels
+    n, levels = len(rows), served.model.levels
     columns: list[np.ndarray] = [np.full(n, np.nan)] * len(served.features)
     numbers = None if levels else _numbers(served, needed, rows)
     if numbers is not None:

@@ -51,6 +51,7 @@ def serve(
     store: str = "etana-cases.sqlite",
     allow_hosts: Sequence[str] = (),
     limits: Limits | None = None,
+    trusted: Sequence[str] = (),
 ) -> None:
     """Serve models until a signal ends it.
 
@@ -63,7 +64,7 @@ def serve(
     _check_token(token, host, loopback)
     listener = _bind(host, port)
     try:
-        models = Models(sources)
+        models = Models(sources, trusted)
         cases = Store(store, limits.case_life, limits.cases)
         try:
             hosts = {*LOOPBACK, host, *allow_hosts} if loopback else ({host, *allow_hosts} if allow_hosts else None)

@@ -29,8 +29,8 @@ def about_routes(router: APIRouter, desk: Desk, models: Models) -> None:
     def model(request: Request, name: str) -> Response:
         served = models.get(name)
         facts = model_facts(served, desk.model(name, most=_MOST_FEATURES))
-        words, drawn = pictures.words(served), pictures.available(served)
-        return render(request, "model.html", model=facts, picture=words, drawn=drawn)
+        words, drawn, instead = pictures.words(served), pictures.available(served), pictures.instead(served)
+        return render(request, "model.html", model=facts, picture=words, drawn=drawn, instead=instead)
 
     @router.get("/models/{name}/policy.svg")
     def policy(name: str, v: str = "") -> Response:

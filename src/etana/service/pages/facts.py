@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from etana.sequential.walking import SequentialModel
 from etana.service.desk import Belief, CaseView, ModelView, Question, Step
 from etana.service.models import Served
 from etana.service.pages.forms import ANOTHER, offers_another
@@ -161,7 +162,7 @@ def _path(served: Served, view: CaseView, money: Money) -> list[Leg]:
 
 def _meaning(step: Step, category: bool) -> str:
     """What was understood of an answer, where that says more than the answer."""
-    known = category and step.meaning != "no evidence"
+    known = category and step.meaning not in ("no evidence", "not seen")
     return "" if step.value is None or known else step.meaning
 
 
@@ -181,6 +182,7 @@ class ModelFacts:
     features: list[tuple[str, str, Bar | None]]
     rare: list[tuple[str, str]]
     hidden: int
+    never: int
     mistakes: list[tuple[str, list[str]]] | None
     words: str | None
 
@@ -191,11 +193,13 @@ def model_facts(served: Served, view: ModelView) -> ModelFacts:
     classes, others = _bars(view.classes, None)
     describe = getattr(model, "describe", None)
     usual, rare = _order(served, view, money)
+    # Only such a model leaves features out of its order for good.
+    never = model.n_features - model.order.size if isinstance(model, SequentialModel) else 0
     return ModelFacts(
         name=view.name, digest=view.digest, classes=classes, others=others, n_features=view.n_features,
         expected_cost=money.estimate(view.expected_cost), expected_n_features=f"{view.expected_n_features:.1f}",
         gap=_gap(view.optimality_gap, money), panel=money(model.full_price),
-        features=usual, rare=rare, hidden=max(view.n_features - len(view.features), 0),
+        features=usual, rare=rare, hidden=max(view.n_features - len(view.features) - never, 0), never=never,
         mistakes=None if len(view.classes) > _MOST_BARS else _mistakes(served, money),
         words=str(describe()) if callable(describe) else None,
     )  # fmt: skip
@@ -212,8 +216,7 @@ def _order(
     served: Served, view: ModelView, money: Money
 ) -> tuple[list[tuple[str, str, Bar | None]], list[tuple[str, str]]]:
     """Features in order with their prices and how often the model expects to ask them; those it hardly asks apart."""
-    expectation = getattr(getattr(served.model, "policy", None), "expectation", None)
-    reach = None if expectation is None else np.asarray(expectation.reach)[1:].tolist()
+    reach = _reach(served.model)
     usual: list[tuple[str, str, Bar | None]] = []
     rare = []
     for k, feature in enumerate(view.features):
@@ -224,6 +227,14 @@ def _order(
         else:
             usual.append((name, price, None if chance is None else _bar("asked", min(chance, 1.0), True)))
     return usual, rare
+
+
+def _reach(model: Any) -> list[float] | None:
+    """How often each feature is asked, in order; None where there is no order."""
+    if isinstance(model, SequentialModel):
+        return model.rule.reach[1:].tolist()
+    expectation = getattr(getattr(model, "policy", None), "expectation", None)
+    return None if expectation is None else np.asarray(expectation.reach)[1:].tolist()
 
 
 def _mistakes(served: Served, money: Money) -> list[tuple[str, list[str]]]:

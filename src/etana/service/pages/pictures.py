@@ -1,8 +1,8 @@
 """The policy of a model as a picture, drawn once for each model file.
 
-An adaptive model gives its decision graph. Otherwise two classes give intervals of beliefs, stage by stage, three give
-the simplex, more give the chance of reaching each stage. Pictures are files of their own, which browsers
-show as images: nothing in them can run.
+An adaptive model gives its decision graph; a sequential one is told in words. Otherwise two classes give intervals of
+beliefs, stage by stage, three give the simplex, more give the chance of reaching each stage. Pictures are files of
+their own, which browsers show as images: nothing in them can run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from etana.adaptive.export import branches
 from etana.adaptive.model import AdaptiveModel
+from etana.sequential.walking import SequentialModel
 from etana.service.models import Models, Served
 
 __all__ = ["HEADERS", "Pictures"]
@@ -29,6 +30,12 @@ _WORDS = {
     "coloured where it decides. Dotted lines: 90 % and 99 % sure.",
 }
 _DEPTH, _LEAST = 3, 0.01  # of a decision graph that is drawn
+_REGRESSION = (
+    "After each answer two costs are compared: what deciding now is expected to cost, and what going on is. The latter "
+    "is a regression on the belief, learnt from training rows, another one for each number of features asked: a "
+    "formula for costs and not a border between beliefs, so it is not drawn. A case explains each of its steps in "
+    "figures."
+)
 _OTHER_WORDS = "The chance that a case gets to each number of features, and that it is decided there."
 
 
@@ -47,6 +54,10 @@ class Pictures:
         if getattr(served.model, "policy", None) is None:
             return None
         return _WORDS.get(len(served.labels), _OTHER_WORDS)
+
+    def instead(self, served: Served) -> str | None:
+        """What a page says where there is no picture; None where there is nothing to say."""
+        return _REGRESSION if isinstance(served.model, SequentialModel) else None
 
     def available(self, served: Served) -> bool:
         """Whether it can be drawn here."""

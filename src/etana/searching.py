@@ -1,0 +1,286 @@
+"""The order that sees all prices, searched for on the expected cost itself.
+
+The scores of :mod:`etana.ordering` look at features one by one. They know neither what the features before have told
+already, nor what mistakes cost, nor that the second test of a group is cheaper. Here an order is worth what its
+stopping problem costs under the model, with the price of each stage as the order makes it.
+
+**Starts.** The stopping problems of the orders ``"error"``, ``"information"`` and, if there are discounts,
+``"information"`` at discounted prices are solved. The cheapest order is improved.
+
+**Moves.** Only a *window* of the order is worked on: the places that its policy reaches with a chance of at least
+1/100 and two more, 24 at most, and the next 16 features of each start. For each place in turn, features from behind
+are put there, alone, in exchange, or together with one that they make cheaper, and the feature that stands there is put
+at the end of the window. The best of these trials is kept if it lowers the cost by more than 1/1000. Sweeps over the
+places end when none does, or after 2000 trials (fewer for more than 45 classes, 64 at least); this bounds the work
+for any number of features.
+
+**Trials.** For two classes, the stopping problem over the places and the next 8 features is solved exactly. For more
+classes, the same stages are played by instances that are drawn from the model once and give the same answers in every
+order. They stop where g(pi) <= t_k, and t_k is the number for which the mean cost from stage k on is least, found from
+the last stage to the first. A move changes few stages, and only these are played again. Of the features behind a place
+only those are tried that tell most per price about the instances still asked there, 8 at most.
+
+**Promise.** What was found is solved whole, as the starts were, and the cheapest of all is the answer. With the solver
+``"auto"`` and the same seed its expected cost is therefore never above that of ``"error"`` or ``"information"``. It is
+a local optimum: another order may be cheaper still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from etana.costs import ResolvedCosts
+from etana.likelihood import Counts
+from etana.ordering import order_features, reorder_cells
+from etana.policies import ExactSolver, Policy, solver_for
+from etana.problem import Problem
+
+__all__ = ["search_order"]
+
+_REACH = 0.01
+_MORE, _MOST_PLACES = 2, 24
+_NEXT = 16  # features of each start behind the places
+_BEYOND = 8  # stages behind the places that a trial has
+_GAIN = 1e-3
+_TRIALS, _LEAST_TRIALS = 2000, 64
+_PRODUCTS = 2**22  # squares of the number of classes: what a trial's stop costs take
+_PROMISING = 8
+_MATES = 3
+_NUMBERS, _LEAST_DRAWS = 2**14, 256  # numbers in the beliefs of drawn instances
+_LEVELS = 256  # of stop costs between which a threshold can lie
+
+
+def search_order(
+    counts: Counts,
+    likelihoods: np.ndarray,
+    priors: np.ndarray,
+    prices: ResolvedCosts,
+    mistakes: np.ndarray,
+    random_state: int = 0,
+) -> np.ndarray:
+    """Column indices in an order whose stopping problem has a low expected cost."""
+    model = _Model(counts, likelihoods, priors, prices, mistakes, random_state)
+    starts = _starts(model)
+    decides = bool(np.ptp(mistakes, axis=1).any())
+    if not decides or starts[0].size < 2:
+        return starts[0]
+    policies = [model.solve(order) for order in starts]
+    costs = [policy.expected_cost for policy in policies]
+    best = int(np.argmin(costs))
+    start = starts[best]
+    reached = int((policies[best].expectation.reach[1:] >= _REACH).sum())
+    places = min(reached + _MORE, _MOST_PLACES, start.size)
+    window = _window([start, *starts], places)
+    # Thousands of small products: threads inside each would only wait for one another.
+    with threadpool_limits(limits=1, user_api="blas"):
+        trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
+        found = _improve(window, places, prices, trials, _trials_left(priors.size))
+    order = np.concatenate([found, start[~np.isin(start, found)]])
+    return order if model.solve(order).expected_cost < costs[best] else start
+
+
+@dataclass(frozen=True)
+class _Model:
+    """All that the cost of an order depends on besides the order."""
+
+    counts: Counts
+    likelihoods: np.ndarray
+    priors: np.ndarray
+    prices: ResolvedCosts
+    mistakes: np.ndarray
+    seed: int
+
+    def ranked(self, ordering: str, costs: np.ndarray) -> np.ndarray:
+        """The order by scores."""
+        return order_features(ordering, self.counts, self.likelihoods, self.priors, costs)
+
+    def problem(self, order: np.ndarray) -> Problem:
+        """The stopping problem over these features, all or some, in this order."""
+        cells, offsets = reorder_cells(self.likelihoods, self.counts.offsets, order)
+        return Problem.from_cells(self.priors, cells, offsets, self.prices.in_order(order), self.mistakes)
+
+    def solve(self, order: np.ndarray) -> Policy:
+        """The policy that ``"auto"`` finds."""
+        problem = self.problem(order)
+        return solver_for("auto", problem, self.seed).solve(problem)
+
+
+class _Trials(Protocol):
+    """What the first stages cost with features in another order."""
+
+    def cost(self, stages: np.ndarray) -> float:
+        """Expected cost of asking these features in this order, and no others."""
+
+    def keep(self, stages: np.ndarray) -> None:
+        """The trials that follow are moves in this order."""
+
+    def promising(self, features: np.ndarray, place: int) -> np.ndarray:
+        """Which of these features, by index, are worth a trial at this place."""
+
+
+def _starts(model: _Model) -> list[np.ndarray]:
+    full, discounted = model.prices.full, model.prices.discounted
+    starts = [model.ranked("error", full), model.ranked("information", full)]
+    if not np.array_equal(full, discounted):
+        starts.append(model.ranked("information", discounted))
+    return starts
+
+
+def _window(starts: list[np.ndarray], places: int) -> np.ndarray:
+    """The first features of the starts, those of the first start in front."""
+    features = np.concatenate([order[: places + _NEXT] for order in starts])
+    _, first = np.unique(features, return_index=True)
+    return features[np.sort(first)]
+
+
+def _trials_left(n_classes: int) -> int:
+    return max(min(_TRIALS, _PRODUCTS // n_classes**2), _LEAST_TRIALS)
+
+
+def _improve(window: np.ndarray, places: int, prices: ResolvedCosts, trials: _Trials, left: int) -> np.ndarray:
+    """Sweeps over the places until no move pays."""
+    stages = places + _BEYOND
+    trials.keep(window[:stages])
+    cost, pays = trials.cost(window[:stages]), True
+    while pays:
+        pays = False
+        for place in range(places):
+            behind = trials.promising(window[place + 1 :], place) + place + 1
+            moved = list(_moves(window, place, behind, prices))[:left]
+            left -= len(moved)
+            tried = [trials.cost(w[:stages]) for w in moved]
+            if tried and min(tried) < cost * (1 - _GAIN):
+                cost, window, pays = min(tried), moved[int(np.argmin(tried))], True
+                trials.keep(window[:stages])
+    return window
+
+
+def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedCosts) -> Iterator[np.ndarray]:
+    """The window with features from behind at this place, and with the feature of this place at the end."""
+    yield _moved(window, [place], window.size - 1)
+    for k in behind:
+        yield _moved(window, [k], place)
+        if k > place + 1:
+            exchanged = window.copy()
+            exchanged[[place, k]] = window[[k, place]]
+            yield exchanged
+    group, cheaper = prices.group[window], (prices.discounted < prices.full)[window]
+    for k in behind[group[behind] >= 0]:
+        mates = np.flatnonzero((group == group[k]) & cheaper)
+        for mate in mates[(mates > place) & (mates != k)][:_MATES]:
+            yield _moved(window, [k, mate], place)
+
+
+def _moved(window: np.ndarray, taken: list[int], place: int) -> np.ndarray:
+    kept = np.delete(window, taken)
+    return np.concatenate([kept[:place], window[taken], kept[place:]])
+
+
+class _Solved:
+    """Trials by the exact solver, for two classes."""
+
+    def __init__(self, model: _Model) -> None:
+        self.model = model
+        self.solver = ExactSolver()
+
+    def cost(self, stages: np.ndarray) -> float:
+        return self.solver.solve(self.model.problem(stages)).expected_cost
+
+    def keep(self, stages: np.ndarray) -> None:
+        """Each trial starts afresh."""
+
+    def promising(self, features: np.ndarray, place: int) -> np.ndarray:
+        return np.arange(features.size)
+
+
+class _Played:
+    """Trials on drawn instances, for any number of classes.
+
+    ``true`` are their classes; ``likely[feature]`` is P(answer | T_i) of their answers, a column for each. For the
+    order that was kept, ``played[k]`` and ``onward[k]`` are the instances after k features and what they pay then on.
+    """
+
+    def __init__(self, model: _Model, window: np.ndarray) -> None:
+        self.problem = model.problem(window)
+        self.prices = model.prices
+        self.true, likely = _drawn(self.problem, model.seed)
+        self.likely = dict(zip(window.tolist(), likely, strict=True))
+
+    def keep(self, stages: np.ndarray) -> None:
+        self.kept = stages
+        self.played = [_Stage(np.repeat(self.problem.priors[:, None], self.true.size, axis=1), self.problem)]
+        self.played += self.play(self.played[0], stages)
+        self.onward = [self.played[-1].stop]
+        for k, price in reversed(list(enumerate(self.prices.in_order(stages)))):
+            self.onward.append(self.played[k].least(price + self.onward[-1]))
+        self.onward.reverse()
+
+    def play(self, stage: _Stage, features: np.ndarray) -> Iterator[_Stage]:
+        """The stages that follow this one with these features."""
+        for feature in features:
+            beliefs = stage.beliefs * self.likely[int(feature)]
+            beliefs /= beliefs.sum(axis=0)
+            stage = _Stage(beliefs, self.problem)
+            yield stage
+
+    def cost(self, stages: np.ndarray) -> float:
+        changed = np.flatnonzero(stages != self.kept)
+        first, last = (int(changed[0]), int(changed[-1])) if changed.size else (0, -1)
+        if not np.isin(stages[changed], self.kept[changed]).all():
+            last = stages.size - 1  # a new feature came in, so that beliefs differ to the end
+        played = self.played[: first + 1]
+        played += self.play(played[-1], stages[first : last + 1])
+        onward = played[-1].stop if last + 1 == stages.size else self.onward[last + 1]
+        for k, price in reversed(list(enumerate(self.prices.in_order(stages[: last + 1])))):
+            onward = played[k].least(price + onward)
+        return float(onward.mean()) + self.problem.floor_cost
+
+    def promising(self, features: np.ndarray, place: int) -> np.ndarray:
+        """Those with most information per price about the instances that go on at this place."""
+        stopped = np.any([self.onward[k] == self.played[k].stop for k in range(place + 1)], axis=0)
+        beliefs, true = self.played[place].beliefs[:, ~stopped], self.true[~stopped]
+        rate, rows = np.empty(features.size), np.arange(true.size)
+        for r, feature in enumerate(features):
+            likely = self.likely[int(feature)][:, ~stopped]
+            price = self.prices.in_order(np.append(self.kept[:place], feature))[-1]
+            told = np.log(likely[true, rows] / (likely * beliefs).sum(axis=0)).sum()
+            rate[r] = told / max(price, 1e-12 * self.problem.scale)
+        return np.argsort(-rate, kind="stable")[:_PROMISING]
+
+
+class _Stage:
+    """Drawn instances after some features: beliefs, a column for each, stop costs, and these summed up by level."""
+
+    def __init__(self, beliefs: np.ndarray, problem: Problem) -> None:
+        self.beliefs = beliefs
+        self.stop = (problem.regrets.T @ beliefs).min(axis=0)
+        self.level = (self.stop * (_LEVELS / problem.scale)).astype(np.int64)
+        self.stopping = np.bincount(self.level, self.stop, minlength=_LEVELS + 1).cumsum()
+
+    def least(self, onward: np.ndarray) -> np.ndarray:
+        """What instances pay if those up to the best level stop and the others pay ``onward``."""
+        saved = np.bincount(self.level, onward, minlength=_LEVELS + 1).cumsum() - self.stopping
+        best = int(saved.argmax())
+        return np.where(self.level <= best, self.stop, onward) if saved[best] > 0 else onward
+
+
+def _drawn(problem: Problem, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Classes of instances drawn from the model, and for each feature P(answer | T_i) of their answers."""
+    rng = np.random.default_rng(seed)
+    draws = max(_NUMBERS // problem.n_classes, _LEAST_DRAWS)
+    # Classes come in the proportions of the priors, in an order that does not depend on how they are numbered.
+    signature = np.round(problem.cells.T @ np.arange(len(problem.cells)), 9)
+    turn = np.lexsort((signature, problem.priors))
+    below = problem.priors[turn].cumsum()[:-1]
+    true = turn[np.searchsorted(below, (np.arange(draws) + rng.random()) / draws, side="right")]
+    likely = []
+    for k in range(problem.n_features):
+        delta = problem.stage(k)
+        answers = (rng.random(draws)[:, None] >= delta.cumsum(axis=0).T[true]).sum(axis=1)
+        likely.append(np.ascontiguousarray(delta[np.minimum(answers, len(delta) - 1)].T))
+    return true, likely
