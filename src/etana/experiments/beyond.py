@@ -14,7 +14,7 @@ from etana.experiments.cells import Cell
 __all__ = ["OWN_METHODS", "RESPLITS", "TARGET_METHODS", "full", "is_slow", "quick", "seconds_expected"]
 
 # Those that the best is chosen from on training rows, then what stands beside them.
-OWN_METHODS = ("adaptive", "sequential", "etana-information")
+OWN_METHODS = ("adaptive", "sequential", "etana-cost")
 TARGET_METHODS = (*OWN_METHODS, "etana", "decision-tree")
 RESPLITS = 5
 _TARGET_SETS = ("mll", "madelon", "dexter", "lung2", "lung", "car")

@@ -24,7 +24,16 @@ __all__ = ["METHODS", "MULTIPLES", "SETS", "n_parts", "prepare"]
 
 SETS = ("heart", "hepatitis", "thyroid", "pima", "bupa")
 MULTIPLES = (0.5, 2.0, 10.0)
-METHODS = ("nothing", "all-features", "decision-tree", "adaptive", "etana-information", "etana", "sequential")
+METHODS = (
+    "nothing",
+    "all-features",
+    "decision-tree",
+    "adaptive",
+    "etana-cost",
+    "etana-information",
+    "etana",
+    "sequential",
+)
 
 
 def n_parts(cell: Cell) -> int:

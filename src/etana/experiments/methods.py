@@ -135,6 +135,7 @@ for _method in (
     Method(
         "etana-information", "ETANA, information order", lambda s: ETANAClassifier(ordering="information", **s.given)
     ),
+    Method("etana-cost", "ETANA, searched order", lambda s: ETANAClassifier(ordering="cost", **s.given)),
     Method("nothing", "Buy nothing", lambda s: Nothing(s.misclassification_costs)),
     Method("streed", "STreeD, depth 3", lambda s: OptimalTree(s.feature_costs, s.misclassification_costs)),
     Method(
