@@ -17,10 +17,12 @@ from threadpoolctl import threadpool_limits
 from etana import Acquisition, Case, FeatureCosts, SequentialClassifier
 from etana.costs import resolve_feature_costs
 from etana.errors import CostError, InputError
+from etana.sequential import learning
 from etana.sequential.calibration import fit_temperature, temper
 from etana.sequential.encoding import learn_feature
+from etana.sequential.linear import Linear, fit_linear
 from etana.sequential.order import NeighbourSearch
-from etana.sequential.prefixes import Neighbours, deal_folds, travel
+from etana.sequential.prefixes import Blend, Neighbours, deal_folds, travel
 from etana.sequential.stopping import learn_rule
 
 
@@ -105,6 +107,65 @@ def test_travelling_neighbours_are_those_of_scikit_learn(cancer):
     _, index = NearestNeighbors(n_neighbors=7).fit(known).kneighbors(asked)
     positive = (y[index].sum(axis=1) + y.mean()) / 8
     assert np.mean(np.isclose(walked[5, :, 1], positive)) > 0.99  # ties in single precision aside
+
+
+# --- logistic regression, and both together -----------------------------------------------------------------------
+
+
+def test_logistic_regression_is_that_of_scikit_learn():
+    X, y = load_wine(return_X_y=True)
+    features = [learn_feature(X[:, k], None) for k in range(5)]
+    linear = fit_linear(features, X[:, :5], y, 3)
+    inputs = np.concatenate([f.inputs(X[:, k]) for k, f in enumerate(features)], axis=1)
+    for k in (0, 2, 4):
+        other = LogisticRegression(max_iter=1000, tol=1e-8).fit(inputs[:, : 2 * k + 2], y)
+        np.testing.assert_allclose(travel(linear, X[:, :5])[k], other.predict_proba(inputs[:, : 2 * k + 2]), atol=5e-3)
+
+
+def test_inputs_of_logistic_regression():
+    x = np.array([1.0, 1.0, 2.0, 8.0, np.nan])
+    numbers = learn_feature(x, None)
+    ranks, apart = numbers.inputs(x).T
+    np.testing.assert_allclose(apart[:4], (x[:4] - 3) / np.std(x[:4]))
+    assert apart[4] == apart[0]  # missing: the median
+    assert (np.diff(ranks[1:4]) > 0).all()
+    assert np.isfinite(numbers.inputs(np.array([np.inf, -np.inf]))).all()
+    huge = learn_feature(np.array([-1.7e308, 0.0, 1.7e308]), None)
+    assert (np.abs(huge.inputs(huge.knots)) < 10).all()
+    assert learn_feature(np.array([0.0, 1.0, np.nan]), 2).inputs(np.array([1.0, np.nan])).tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_class_without_rows_has_no_probability():
+    x, codes = np.linspace(0, 1, 20)[:, None], np.repeat([0, 2], 10)
+    linear = fit_linear([learn_feature(x[:, 0], None)], x, codes, 4)
+    posteriors = travel(linear, x)[0]
+    assert posteriors[:, [1, 3]].max() == 0
+    assert (posteriors.argmax(axis=1) == codes).mean() > 0.9
+
+
+def test_two_classifiers_travel_together():
+    X, y = load_wine(return_X_y=True)
+    features = [learn_feature(X[:, k], None) for k in range(3)]
+    parts = Neighbours.of(features, X[:, :3], y, np.full(3, 5), 3), fit_linear(features, X[:, :3], y, 3)
+    both = travel(Blend(*parts, 0.25), X[:, :3])
+    np.testing.assert_allclose(both, 0.75 * travel(parts[0], X[:, :3]) + 0.25 * travel(parts[1], X[:, :3]))
+    traveller, _ = Blend(*parts, 0.25).depart(len(X)).after(X[:, 0])
+    _, some = traveller.take(np.arange(5, 9)).after(X[5:9, 1])
+    np.testing.assert_allclose(some, both[1, 5:9])
+
+
+def test_the_share_is_chosen_by_what_held_out_rows_pay(monkeypatch):
+    """A line is for logistic regression, a ring for neighbours."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    flat = (X @ [1.0, 1.0] + rng.logistic(scale=0.3, size=150) > 0).astype(int)
+    ring = ((X**2).sum(axis=1) > 1.4).astype(int)
+    prefixes = [SequentialClassifier(feature_costs=0.001).fit(X, y)._learnt.prefixes for y in (flat, ring)]
+    assert isinstance(prefixes[0], Linear | Blend)
+    assert isinstance(prefixes[1], Neighbours) or prefixes[1].share <= 0.5
+    chosen = SequentialClassifier(feature_costs=0.001).fit(X, flat).expected_cost_
+    monkeypatch.setattr(learning, "_SHARES", (0.0,))
+    assert chosen < SequentialClassifier(feature_costs=0.001).fit(X, flat).expected_cost_
 
 
 def test_order_finds_an_exclusive_or():

@@ -23,6 +23,7 @@ from etana import FeatureCosts, SequentialClassifier
 from etana.errors import InputError, ModelFileError
 from etana.modelfile import container, load, load_model, read_metadata, save
 from etana.modelfile import sequential as part
+from etana.sequential import learning
 from modelfile_samples import frame
 from test_modelfile_damage import crafted
 
@@ -94,8 +95,10 @@ def round_trip(clf, path, X, trusted=()):
     return again
 
 
+@pytest.mark.parametrize("shares", [(0.0,), (1.0,), (0.25,)], ids=["neighbours", "linear", "blend"])
 @pytest.mark.parametrize("name", NEIGHBOURS)
-def test_neighbours(name, tmp_path):
+def test_without_an_estimator(name, shares, tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "_SHARES", shares)
     clf, data = NEIGHBOURS[name]
     X, y = data(return_X_y=True)
     again = round_trip(clf.fit(X, y), tmp_path / "m", strange(X))
@@ -248,6 +251,29 @@ TEXTS = GaussianNB().fit(WINE[0][:, :1], WINE[1].astype(str))
 def test_estimators_that_make_no_sense(tmp_path, change, words):
     path = tmp_path / "m"
     save(SequentialClassifier(GaussianNB(), max_features=3, cv=2).fit(*WINE), path)
+    crafted(path.read_bytes(), path, change)
+    with pytest.raises(ModelFileError, match=f"holds no valid model.*{words}.*; restore it"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content, arrays: content["sequence"].update(share=1.5), "share"),
+        (lambda content, arrays: content["sequence"].pop("share"), "share"),
+        (lambda content, arrays: arrays["linear.weights"].__setitem__((0, 0), np.nan), "'linear.weights'"),
+        (lambda content, arrays: arrays["linear.weights"].__setitem__((0, 0), 1e300), "'linear.weights'"),
+        (lambda content, arrays: arrays.update({"linear.weights": arrays["linear.weights"][1:]}), "'linear.weights'"),
+        (lambda content, arrays: arrays["features.deviations"].__setitem__(0, 0.0), "deviation of 0.0"),
+        (lambda content, arrays: arrays["features.deviations"].__setitem__(0, 1e-300), "deviation of 1e-300"),
+        (lambda content, arrays: arrays["features.means"].__setitem__(0, np.nan), "not a number"),
+        (lambda content, arrays: content["sequence"].update(prefixes="linear"), "'linear.priors' is missing"),
+    ],
+)
+def test_blends_that_make_no_sense(tmp_path, monkeypatch, change, words):
+    path = tmp_path / "m"
+    monkeypatch.setattr(learning, "_SHARES", (0.5,))
+    save(SequentialClassifier(max_features=3).fit(*WINE), path)
     crafted(path.read_bytes(), path, change)
     with pytest.raises(ModelFileError, match=f"holds no valid model.*{words}.*; restore it"):
         load(path)

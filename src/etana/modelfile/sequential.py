@@ -2,7 +2,7 @@
 
 In the ``content``, instead of ``binner`` and ``policy``, ``sequence``: the numbers ``floor`` (of the calibration),
 ``cost`` and ``n_features`` (what the rule expects), ``levels`` of categorical columns, and ``prefixes``:
-"neighbours" or "estimators", the latter with ``keep_missing``.
+"neighbours", "linear", "blend" of both with the ``share`` of the second, or "estimators" with ``keep_missing``.
 Arrays, with K features in the order, n training rows, B functions of a belief and S stages at which going on can pay:
 
 ===============================================  =======================================================
@@ -10,6 +10,7 @@ Arrays, with K features in the order, n training rows, B functions of a belief a
 ``order``                                        column asked at each stage (K,)
 ``features.knots``, ``.ranks``, ``.offsets``     training values, their ranks, and where each feature's start (K + 1,)
 ``features.scales``, ``features.medians``        how far apart values lie (K,); the training median (K,)
+``features.means``, ``features.deviations``      of the training values (K,)
 ``temperatures``                                 of the calibration (K,)
 ``rule.mistakes``                                misclassification costs (N, N)
 ``rule.asks``, ``rule.reach``                    stages at which going on can pay (K,); share of walks (K + 1,)
@@ -17,10 +18,11 @@ Arrays, with K features in the order, n training rows, B functions of a belief a
 ``rule.level``                                   (S,)
 ``neighbours.columns``                           encoded training rows, features one below another, (W, n)
 ``neighbours.codes``, ``neighbours.sizes``       their classes (n,); number of neighbours at each stage (K,)
-``estimators.priors``                            share of each class among the training rows (N,)
+``linear.weights``                               of each prefix one below another, its inputs and a level, (.., N)
+``linear.priors``, ``estimators.priors``         share of each class among the training rows (N,), without neighbours
 ``estimators.fitted``                            a list of K estimators, as skops writes it
 ``walks.posteriors``                             posteriors of training rows after 1, ..., K features (K, n, N)
-``walks.codes``                                  classes of these rows (n,), unless they are the neighbours
+``walks.codes``                                  classes of these rows (n,), if there are no neighbours
 ``parameters.estimator``                         the estimator that was given, as skops writes it
 ===============================================  =======================================================
 
@@ -41,7 +43,8 @@ from etana.modelfile.values import Decoder, Encoder
 from etana.policies.base import State
 from etana.sequential.encoding import Categories, Feature, Numbers
 from etana.sequential.learnt import Learnt
-from etana.sequential.prefixes import Estimators, Neighbours, Prefixes
+from etana.sequential.linear import Linear
+from etana.sequential.prefixes import Blend, Estimators, Neighbours, Prefixes
 from etana.sequential.stopping import Regression, StoppingRule
 from etana.sequential.walking import SequentialModel
 
@@ -50,6 +53,7 @@ __all__ = ["decode_estimator", "decode_sequence", "encode_sequence", "own_types"
 _LARGEST_WALKS = 2**26  # bytes
 _MOST_NEIGHBOURS = 2**16
 _FARTHEST = 1e12  # of an encoded value; squares of it can be added up in single precision
+_STEEPEST = 1e9  # weight of an input; products with the largest inputs stay finite
 _SUM_TOLERANCE = 1e-6
 _PARAMETER, _FITTED = "parameters.estimator", "estimators.fitted"
 
@@ -62,7 +66,7 @@ def encode_sequence(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers and arrays; ``estimator`` is the parameter."""
     learnt, rule = model.learnt, model.rule
-    if (estimator is None) != isinstance(learnt.prefixes, Neighbours):
+    if (estimator is None) == isinstance(learnt.prefixes, Estimators):
         raise InputError("its parameter estimator was changed after the fit; fit again")
     numbers: dict[str, Any] = {
         "floor": learnt.floor, "cost": rule.expected_cost, "n_features": rule.expected_n_features,
@@ -70,14 +74,25 @@ def encode_sequence(
     }  # fmt: skip
     arrays = price_arrays(model.prices) | {"order": learnt.columns, "temperatures": learnt.temperatures}
     arrays |= _feature_arrays(learnt.prefixes.features) | _rule_arrays(rule)
-    if isinstance(learnt.prefixes, Neighbours):
-        numbers["prefixes"] = "neighbours"
-        arrays |= _neighbour_arrays(learnt.prefixes)
-    elif isinstance(learnt.prefixes, Estimators):
-        numbers |= {"prefixes": "estimators", "keep_missing": learnt.prefixes.keep_missing}
-        arrays |= {"estimators.priors": learnt.prefixes.prior, _FITTED: pack(learnt.prefixes.fitted)}
-        arrays |= {_PARAMETER: pack(estimator)}
-    return numbers, arrays | _walk_arrays(learnt)
+    kind, more, parts = _prefix_arrays(learnt.prefixes)
+    numbers |= {"prefixes": kind, **more}
+    if isinstance(learnt.prefixes, Estimators):
+        arrays[_PARAMETER] = pack(estimator)
+    return numbers, arrays | parts | _walk_arrays(learnt)
+
+
+def _prefix_arrays(prefixes: Prefixes) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+    """The kind of prefixes, its numbers and its arrays."""
+    if isinstance(prefixes, Neighbours):
+        return "neighbours", {}, _neighbour_arrays(prefixes)
+    if isinstance(prefixes, Linear):
+        return "linear", {}, _linear_arrays(prefixes) | {"linear.priors": prefixes.prior}
+    if isinstance(prefixes, Blend) and isinstance(prefixes.first, Neighbours) and isinstance(prefixes.second, Linear):
+        arrays = _neighbour_arrays(prefixes.first) | _linear_arrays(prefixes.second)
+        return "blend", {"share": prefixes.share}, arrays
+    assert isinstance(prefixes, Estimators)
+    arrays = {"estimators.priors": prefixes.prior, _FITTED: pack(prefixes.fitted)}
+    return "estimators", {"keep_missing": prefixes.keep_missing}, arrays
 
 
 def own_types(arrays: dict[str, np.ndarray]) -> list[str]:
@@ -95,6 +110,8 @@ def _feature_arrays(features: list[Feature]) -> dict[str, np.ndarray]:
         "features.offsets": np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
         "features.scales": np.array([f.spread if isinstance(f, Numbers) else f.scale for f in features], np.float64),
         "features.medians": np.array([0.0 if f is None else f.median for f in numeric], np.float64),
+        "features.means": np.array([0.0 if f is None else f.mean for f in numeric], np.float64),
+        "features.deviations": np.array([1.0 if f is None else f.deviation for f in numeric], np.float64),
     }
 
 
@@ -119,12 +136,20 @@ def _neighbour_arrays(of: Neighbours) -> dict[str, np.ndarray]:
     }
 
 
+def _linear_arrays(of: Linear) -> dict[str, np.ndarray]:
+    return {"linear.weights": np.concatenate([np.empty((0, of.prior.size)), *of.weights])}
+
+
 def _walk_arrays(learnt: Learnt) -> dict[str, np.ndarray]:
     if learnt.walks is None or learnt.codes is None or learnt.walks.nbytes > _LARGEST_WALKS:
         return {}
     # Before the first feature every walk is at the prior.
     arrays = {"walks.posteriors": learnt.walks[1:]}
-    return arrays if isinstance(learnt.prefixes, Neighbours) else arrays | {"walks.codes": learnt.codes}
+    return arrays if _has_neighbours(learnt.prefixes) else arrays | {"walks.codes": learnt.codes}
+
+
+def _has_neighbours(prefixes: Prefixes) -> bool:
+    return isinstance(prefixes, Neighbours | Blend)
 
 
 # --- reading
@@ -156,7 +181,7 @@ def decode_sequence(
 
 def decode_estimator(numbers: dict[str, Any], arrays: dict[str, np.ndarray], trust: Trust) -> Any:
     """The estimator that was given to the classifier."""
-    if numbers["prefixes"] == "neighbours":
+    if numbers["prefixes"] != "estimators":
         return None
     estimator = unpack(State(arrays, numbers).array(_PARAMETER, (None,), np.uint8), trust)
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
@@ -177,6 +202,7 @@ def _features(state: State, order: np.ndarray, levels: dict[int, np.ndarray]) ->
     ranks = _between(state, "features.ranks", knots.shape, 0.0, 1.0)
     offsets = state.array("features.offsets", (order.size + 1,), np.int64)
     scales, medians = state.array("features.scales", order.shape), state.array("features.medians", order.shape)
+    means, deviations = state.array("features.means", order.shape), state.array("features.deviations", order.shape)
     if offsets[0] != 0 or offsets[-1] != knots.size or (offsets[1:] < offsets[:-1]).any():
         raise InputError("the offsets of the features do not divide their training values")
     if not (np.isfinite(knots).all() and np.isfinite(medians).all() and (scales >= 0).all()):
@@ -187,7 +213,8 @@ def _features(state: State, order: np.ndarray, levels: dict[int, np.ndarray]) ->
         if column in levels:
             out.append(_categories(levels[column].size, float(scales[k]), knots[own]))
         else:
-            out.append(_numbers(knots[own], ranks[own], float(scales[k]), float(medians[k])))
+            moments = float(medians[k]), float(means[k]), float(deviations[k])
+            out.append(_numbers(knots[own], ranks[own], float(scales[k]), *moments))
     return out
 
 
@@ -197,18 +224,29 @@ def _categories(width: int, scale: float, knots: np.ndarray) -> Categories:
     return Categories(width, scale)
 
 
-def _numbers(knots: np.ndarray, ranks: np.ndarray, spread: float, median: float) -> Numbers:
+def _numbers(
+    knots: np.ndarray, ranks: np.ndarray, spread: float, median: float, mean: float, deviation: float
+) -> Numbers:
     if not knots.size or (knots[1:] <= knots[:-1]).any() or (ranks[1:] < ranks[:-1]).any():
         raise InputError("the training values of a feature are not increasing, or it has none")
     if not 1 / _FARTHEST <= spread <= _FARTHEST:
         raise InputError(f"the ranks of a feature are spread by {spread}")
-    return Numbers(knots, ranks, spread, median)
+    with np.errstate(all="ignore"):
+        apart = np.abs(np.array([knots[0], knots[-1], mean]) / deviation) if deviation > 0 else np.array([np.inf])
+    if not (apart <= _FARTHEST).all():
+        raise InputError(f"the training values of a feature do not lie about {mean} with a deviation of {deviation}")
+    return Numbers(knots, ranks, spread, median, mean, deviation)
 
 
 def _prefixes(state: State, features: list[Feature], n: int, trust: Trust) -> Prefixes:
     kind = state.numbers["prefixes"]
     if kind == "neighbours":
         return _neighbours(state, features, n)
+    if kind == "linear":
+        return _linear(state, features, read_priors(state, "linear.priors", n))
+    if kind == "blend":
+        neighbours = _neighbours(state, features, n)
+        return Blend(neighbours, _linear(state, features, neighbours.prior), float(state.number("share", 0.0, 1.0)))
     if kind != "estimators" or not isinstance(state.numbers["keep_missing"], bool):
         raise InputError(f"its prefixes are {kind!r}, which this version of etana does not know; upgrade etana")
     priors = read_priors(state, "estimators.priors", n)
@@ -252,6 +290,13 @@ def _neighbours(state: State, features: list[Feature], n: int) -> Neighbours:
     return Neighbours(features, parts, codes, sizes, np.bincount(codes, minlength=n) / codes.size)
 
 
+def _linear(state: State, features: list[Feature], priors: np.ndarray) -> Linear:
+    sizes = np.cumsum([2 if isinstance(f, Numbers) else f.width for f in features], dtype=np.int64) + 1
+    weights = _between(state, "linear.weights", (int(sizes.sum()), priors.size), -_STEEPEST, _STEEPEST)
+    ends = np.cumsum(sizes)
+    return Linear(features, [weights[end - size : end] for size, end in zip(sizes, ends, strict=True)], priors)
+
+
 def _codes(state: State, name: str, shape: tuple[int | None, ...], n: int) -> np.ndarray:
     codes = state.array(name, shape, np.int64)
     if (codes < 0).any() or (codes >= n).any():
@@ -261,7 +306,7 @@ def _codes(state: State, name: str, shape: tuple[int | None, ...], n: int) -> np
 
 def _walks(state: State, prefixes: Prefixes, n_stages: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Walks and the classes of their rows, if the file has them."""
-    n, own = prefixes.prior.size, isinstance(prefixes, Neighbours)
+    n, own = prefixes.prior.size, _has_neighbours(prefixes)
     if "walks.posteriors" not in state.arrays:
         return None, None
     codes = _codes(state, "neighbours.codes" if own else "walks.codes", (None,), n)

@@ -33,7 +33,8 @@ class SequentialClassifier(AcquiringClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier with ``predict_proba``, optional
-        Trained on each prefix of the order. None is nearest neighbours, which need no training: the fastest.
+        Trained on each prefix of the order. None is nearest neighbours and logistic regression, blended in the share
+        that costs held-out training rows least: the fastest.
     feature_costs : number, array (K,), mapping from feature name to number, or FeatureCosts
         What each feature costs, in the unit of the misclassification costs.
     misclassification_costs : array (N, N), optional

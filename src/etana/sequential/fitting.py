@@ -43,6 +43,6 @@ def check_estimator(estimator: Any) -> None:
     """Refuse what cannot give probabilities before any work."""
     if estimator is not None and not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
         raise InputError(
-            f"estimator is {estimator!r}; it must be None (nearest neighbours) or a scikit-learn classifier with "
-            "fit and predict_proba, say LogisticRegression()"
+            f"estimator is {estimator!r}; it must be None (nearest neighbours and logistic regression), or a "
+            "scikit-learn classifier with fit and predict_proba, say LogisticRegression()"
         )

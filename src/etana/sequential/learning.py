@@ -4,12 +4,16 @@ A *walk* is what the stopping rule is learnt from: the posteriors of a training 
 without that row.  Three ways lead there:
 
 * nearest neighbours: every row is left out of its own vote;
-* an estimator: it is fitted on the other folds, for every prefix;
+* logistic regression, or an estimator: it is fitted on the other folds, for every prefix;
 * *nested*: the whole of it, screen, order and classifier, is done again without the row's fold.  Where there are more
   features than rows, some feature fits the rows by chance, and an order chosen on all of them looks better than it
   is; nested walks do not.  Nor are the gains that the search sees believed then: the order has full length, and the
   walks say how much of it is worth its price.  Each fold has an order of its own there; stages are counted, not
   features, and have the prices of the final order.
+
+Where no estimator is given, nearest neighbours and logistic regression walk side by side, and their posteriors are
+blended: the share of logistic regression, between 0 and 1, is the one with which the stopping rule of the walks, at the
+prices of the fit, pays least. The first knows any shape, the second needs few rows.
 """
 
 from __future__ import annotations
@@ -25,13 +29,17 @@ from etana.sequential.calibration import fit_temperature, temper
 from etana.sequential.encoding import Feature, learn_feature
 from etana.sequential.fitting import fit_estimators, takes_missing
 from etana.sequential.learnt import Learnt
+from etana.sequential.linear import fit_linear
 from etana.sequential.order import EstimatorSearch, Found, NeighbourSearch, out_of_fold
-from etana.sequential.prefixes import Neighbours, Prefixes, deal_folds, in_folds, travel
+from etana.sequential.prefixes import Blend, Neighbours, Prefixes, deal_folds, in_folds, travel
 from etana.sequential.progress import Tell
 from etana.sequential.screen import screen_features
+from etana.sequential.stopping import learn_rule
 from etana.table import Table
 
 __all__ = ["Settings", "Training", "learn"]
+
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -87,14 +95,18 @@ def learn(training: Training, settings: Settings, tell: Tell) -> Learnt:
     values = training.values(route.columns)
     if nested:
         raw = _nested_walks(training, settings, rows, route.columns.size, rng, tell)
-    elif settings.estimator is None or settings.by_estimator:
-        raw = route.found.posteriors
+    elif settings.estimator is None:
+        raw = [route.found.posteriors, _linear_walks(training, settings, route, values[rows], rows, rng, tell)]
+    elif settings.by_estimator:
+        raw = [route.found.posteriors]
     else:
         rows = np.arange(training.codes.size)
-        raw = _walks_in_folds(training, settings, route, values, rng, tell)
+        raw = [_walks_in_folds(training, settings, route, values, rng, tell)]
     tell("fitting")
     prefixes = _fit_prefixes(training, settings, route, values, _fitting_rows(training, settings, rows))
-    return _calibrate(route.columns, prefixes, raw, training.codes[rows])
+    if len(prefixes) == 1:
+        return _calibrate(route.columns, prefixes[0], raw[0], training.codes[rows])
+    return _blended(training, route.columns, prefixes, raw, training.codes[rows])
 
 
 def _sample(codes: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -145,34 +157,36 @@ def _find_route(
 
 def _fit_prefixes(
     training: Training, settings: Settings, route: _Route, values: np.ndarray, rows: np.ndarray
-) -> Prefixes:
+) -> list[Prefixes]:
+    """The estimator's, or those of nearest neighbours and logistic regression."""
     codes, n_classes = training.codes[rows], training.n_classes
-    if settings.estimator is None:
-        return Neighbours.of(route.features, values[rows], codes, route.found.sizes, n_classes)
-    return fit_estimators(settings.estimator, route.features, values[rows], codes, n_classes, settings.n_jobs)
+    if settings.estimator is not None:
+        return [fit_estimators(settings.estimator, route.features, values[rows], codes, n_classes, settings.n_jobs)]
+    neighbours = Neighbours.of(route.features, values[rows], codes, route.found.sizes, n_classes)
+    return [neighbours, fit_linear(route.features, values[rows], codes, n_classes)]
 
 
 def _nested_walks(
     training: Training, settings: Settings, rows: np.ndarray, n_stages: int, rng: np.random.Generator, tell: Tell
-) -> np.ndarray:
-    """Posteriors (K, n, N) of rows whose fold had no part in order and classifier."""
+) -> list[np.ndarray]:
+    """Posteriors (K, n, N) of rows whose fold had no part in order and classifier; one array for each classifier."""
     folds = deal_folds(training.codes[rows], settings.folds, rng)
 
-    def one(inside: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    def one(inside: np.ndarray, held_out: np.ndarray) -> list[np.ndarray]:
         route = _find_route(training, settings, rows[inside], n_stages, True, lambda text: None)
         values = training.values(route.columns)
-        prefixes = _fit_prefixes(training, settings, route, values, rows[inside])
-        return _stretch(travel(prefixes, values[rows[held_out]]), prefixes.prior, n_stages)
+        fitted = _fit_prefixes(training, settings, route, values, rows[inside])
+        return [_stretch(travel(p, values[rows[held_out]]), p.prior, n_stages) for p in fitted]
 
     parts = list(in_folds(folds))
     jobs = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")(
         delayed(one)(*part) for part in parts
     )
-    out = np.empty((n_stages, rows.size, training.n_classes))
+    out = np.empty((2 if settings.estimator is None else 1, n_stages, rows.size, training.n_classes))
     for done, (part, walked) in enumerate(zip(parts, jobs, strict=True), start=1):
-        out[:, part[1]] = walked
+        out[:, :, part[1]] = walked
         tell(f"{done} of {len(parts)} folds walked")
-    return out
+    return list(out)
 
 
 def _stretch(walked: np.ndarray, prior: np.ndarray, n_stages: int) -> np.ndarray:
@@ -180,6 +194,41 @@ def _stretch(walked: np.ndarray, prior: np.ndarray, n_stages: int) -> np.ndarray
     if not len(walked):
         return np.tile(prior, (n_stages, walked.shape[1], 1))
     return walked[np.minimum(np.arange(n_stages), len(walked) - 1)]
+
+
+def _linear_walks(
+    training: Training, settings: Settings, route: _Route, values: np.ndarray, rows: np.ndarray,
+    rng: np.random.Generator, tell: Tell,
+) -> np.ndarray:  # fmt: skip
+    """Posteriors (K, n, N) of these rows by logistic regression, fitted on the other folds."""
+    tell("logistic regression")
+    codes, n_classes = training.codes[rows], training.n_classes
+    prior = np.bincount(codes, minlength=n_classes) / codes.size
+    out = np.tile(prior, (len(route.features), codes.size, 1))
+    for inside, held_out in in_folds(deal_folds(codes, settings.folds, rng)):
+        if inside.size:
+            linear = fit_linear(route.features, values[inside], codes[inside], n_classes)
+            out[:, held_out] = travel(linear, values[held_out])
+    return out
+
+
+def _blended(
+    training: Training, columns: np.ndarray, prefixes: list[Prefixes], raw: list[np.ndarray], codes: np.ndarray
+) -> Learnt:
+    """The share of the second classifier with which the walks pay least; the first among equals."""
+    prices, found = training.prices.in_order(columns), []
+    first, second = prefixes
+    for share in _SHARES:
+        learnt = _calibrate(columns, _blend(first, second, share), (1.0 - share) * raw[0] + share * raw[1], codes)
+        assert learnt.walks is not None
+        found.append((learn_rule(learnt.walks, codes, prices, training.mistakes).expected_cost, learnt))
+    return min(found, key=lambda one: one[0])[1]
+
+
+def _blend(first: Prefixes, second: Prefixes, share: float) -> Prefixes:
+    if share in (0.0, 1.0):
+        return second if share else first
+    return Blend(first, second, share)
 
 
 def _walks_in_folds(

@@ -2,9 +2,10 @@
 
 A *traveller* is a set of rows that have been asked the same number of features.  It does not change: ``after(values)``
 gives the traveller that knows one feature more, with the posteriors there; ``take(rows)`` some of its rows.
-Two kinds of classifier serve:
+Three kinds of classifier serve, and two of them may travel together (``Blend``):
 
 * nearest neighbours, which need no fit: a traveller keeps distances to the training rows and adds to them;
+* logistic regression (:mod:`etana.sequential.linear`): a traveller keeps its inputs;
 * any scikit-learn classifier, fitted on each prefix: a traveller keeps the columns seen.
 """
 
@@ -19,7 +20,9 @@ import numpy as np
 from etana.kernels import neighbours as kernel
 from etana.sequential.encoding import Feature
 
-__all__ = ["Estimators", "Neighbours", "Prefixes", "Traveller", "deal_folds", "in_folds", "posteriors_of", "travel"]
+__all__ = [
+    "Blend", "Estimators", "Neighbours", "Prefixes", "Traveller", "deal_folds", "in_folds", "posteriors_of", "travel",
+]  # fmt: skip
 
 
 class Traveller(Protocol):
@@ -93,6 +96,49 @@ class _Distances:
         kernel.nearest(distances, added, of.columns[k], of.codes, int(of.sizes[k]), votes)
         posteriors = (votes + of.prior) / (votes.sum(axis=1, keepdims=True) + 1.0)
         return _Distances(of, k + 1, distances), posteriors
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Two classifiers on the same order; the posteriors are ``1 - share`` of the first and ``share`` of the second."""
+
+    first: Prefixes
+    second: Prefixes
+    share: float
+
+    @property
+    def features(self) -> list[Feature]:
+        """Their encodings, in the order of acquisition."""
+        return self.first.features
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Share of each class among the training rows."""
+        return self.first.prior
+
+    @property
+    def by_block(self) -> bool:
+        """Whether rows are best taken in blocks."""
+        return self.first.by_block and self.second.by_block
+
+    def depart(self, n_rows: int) -> Traveller:
+        """Rows that set out twice."""
+        return _Together(self.first.depart(n_rows), self.second.depart(n_rows), self.share)
+
+
+@dataclass(frozen=True)
+class _Together:
+    first: Traveller
+    second: Traveller
+    share: float
+
+    def take(self, rows: np.ndarray) -> Traveller:
+        return _Together(self.first.take(rows), self.second.take(rows), self.share)
+
+    def after(self, values: np.ndarray) -> tuple[Traveller, np.ndarray]:
+        first, one = self.first.after(values)
+        second, other = self.second.after(values)
+        return _Together(first, second, self.share), (1.0 - self.share) * one + self.share * other
 
 
 @dataclass(frozen=True)
