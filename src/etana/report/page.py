@@ -20,7 +20,7 @@ _CSS = """
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; color: var(--ink); background: #fff; font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto,
   "Helvetica Neue", "Liberation Sans", "DejaVu Sans", Arial, sans-serif; }
-main { max-width: 1040px; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; }
+main { max-width: 1160px; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: .5rem 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; padding-top: .9rem; border-top: 1px solid var(--line); }
 p { margin: .4rem 0 .9rem; max-width: 46rem; overflow-wrap: anywhere; }
@@ -45,6 +45,7 @@ tbody th { font-weight: 400; }
 tr.own > * { font-weight: 600; }
 th.n, td.n { text-align: right; white-space: nowrap; padding-left: .5rem; }
 td small { white-space: nowrap; }
+.scroll > table td:first-child { min-width: 9rem; }
 tr > :last-child { padding-right: 0; }
 .cards { columns: 2; column-gap: 1.5rem; margin-bottom: 1rem; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: .8rem .9rem 0; margin-bottom: 1.25rem;
