@@ -24,12 +24,14 @@ from etana.errors import InputError, ModelFileError
 from etana.modelfile import container, load, load_model, read_metadata, save
 from etana.modelfile import sequential as part
 from etana.sequential import learning
+from etana.sequential.linear import Linear
+from etana.sequential.prefixes import Blend, Neighbours
 from modelfile_samples import frame
 from test_modelfile_damage import crafted
 
 GROUPS = FeatureCosts(0.01, groups=list("aabbcc"), discounted=0.001)
 HARSH = np.asfortranarray([[0, 3.0, 1], [0.5, 0, 2], [1, 1, 0]])
-NEIGHBOURS = {
+OWN = {
     "two classes": (SequentialClassifier(feature_costs=0.005), load_breast_cancer),
     "three classes": (SequentialClassifier(feature_costs=np.linspace(0.001, 0.02, 13)), load_wine),
     "costs of mistakes": (SequentialClassifier(misclassification_costs=HARSH, random_state=4), load_wine),
@@ -95,11 +97,9 @@ def round_trip(clf, path, X, trusted=()):
     return again
 
 
-@pytest.mark.parametrize("shares", [(0.0,), (1.0,), (0.25,)], ids=["neighbours", "linear", "blend"])
-@pytest.mark.parametrize("name", NEIGHBOURS)
-def test_without_an_estimator(name, shares, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "_SHARES", shares)
-    clf, data = NEIGHBOURS[name]
+@pytest.mark.parametrize("name", OWN)
+def test_without_an_estimator(name, tmp_path):
+    clf, data = OWN[name]
     X, y = data(return_X_y=True)
     again = round_trip(clf.fit(X, y), tmp_path / "m", strange(X))
     before = (tmp_path / "m").read_bytes()
@@ -109,7 +109,19 @@ def test_without_an_estimator(name, shares, tmp_path, monkeypatch):
     assert len(before) < 2_000_000
 
 
-def test_frames_with_labels_and_missing_values(tmp_path):
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_neighbours_and_logistic_regression(share, tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "_SHARES", (share,))
+    X, y = load_wine(return_X_y=True)
+    clf = SequentialClassifier(feature_costs=0.002, max_features=4).fit(X, y)
+    assert type(clf._learnt.prefixes) is {0.0: Neighbours, 0.25: Blend, 1.0: Linear}[share]
+    again = round_trip(clf, tmp_path / "m", strange(X))
+    assert type(again._learnt.prefixes) is type(clf._learnt.prefixes)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_frames_with_labels_and_missing_values(share, tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "_SHARES", (share,))
     table, y = frame()
     clf = SequentialClassifier(feature_costs=GROUPS, nested=True, cv=2).fit(table, y)
     assert clf.feature_order_.size == 6
