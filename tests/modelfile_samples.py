@@ -1,10 +1,13 @@
 """Classifiers of every kind, and a frame with labels and missing values, for the tests of model files."""
 
+import json
+
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from etana import ETANAClassifier, FETANAClassifier, SequentialClassifier
+from etana.modelfile import container
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
 
 QUICK = {"batch": 64, "max_iterations": 20}
@@ -50,3 +53,31 @@ def frame():
     table.iloc[::5, 0] = np.nan
     y = np.where(colour == "rot", "ja", np.where(rng.random(n) < 0.5, "nein", "vielleicht"))
     return table, y
+
+
+def crafted(data, path, change):
+    """Write a file with changed content and a right checksum; change(content, arrays) edits in place.
+
+    What ``change`` returns is the name of the class, if it is a text.
+    """
+    path.write_bytes(data)
+    metadata, arrays = container.read(str(path), lambda name: True)
+    content = json.loads(metadata["content"])
+    named = change(content, arrays)
+    estimator = named if isinstance(named, str) else metadata["estimator"]
+    metadata = {"package_version": "0", "estimator": estimator, "content": json.dumps(content)}
+    container.write(str(path), metadata, arrays)
+
+
+def put(name, at, value):
+    def change(_, arrays):
+        arrays[name][at] = value
+
+    return change
+
+
+def cut(name):
+    def change(_, arrays):
+        arrays[name] = np.ascontiguousarray(arrays[name][:-1])
+
+    return change

@@ -11,9 +11,9 @@ import safetensors.numpy
 
 from etana import ETANAClassifier, FeatureCosts
 from etana.errors import EtanaError, ModelFileError
-from etana.modelfile import container, load, load_model, read_metadata, save
+from etana.modelfile import load, load_model, read_metadata, save
 from etana.table import read_table
-from modelfile_samples import NEIGHBOURS, SOLVERS, frame
+from modelfile_samples import NEIGHBOURS, SOLVERS, crafted, cut, frame, put
 
 
 @pytest.fixture(scope="module")
@@ -158,30 +158,6 @@ def edit_array(array, rng):
     if kind == 3:
         return array.reshape(-1) if array.ndim > 1 else np.concatenate([array, array])
     return rng.permutation(array) if rng.random() < 0.7 else array.astype(np.float32)
-
-
-def crafted(data, path, change):
-    """Write a file with changed content and a right checksum; change(content, arrays) edits in place."""
-    path.write_bytes(data)
-    metadata, arrays = container.read(str(path), lambda name: True)
-    content = json.loads(metadata["content"])
-    change(content, arrays)
-    metadata = {"package_version": "0", "estimator": metadata["estimator"], "content": json.dumps(content)}
-    container.write(str(path), metadata, arrays)
-
-
-def put(name, at, value):
-    def change(_, arrays):
-        arrays[name][at] = value
-
-    return change
-
-
-def cut(name):
-    def change(_, arrays):
-        arrays[name] = np.ascontiguousarray(arrays[name][:-1])
-
-    return change
 
 
 def note(*keys, value):

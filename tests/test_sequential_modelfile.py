@@ -26,8 +26,7 @@ from etana.modelfile import sequential as part
 from etana.sequential import learning
 from etana.sequential.linear import Linear
 from etana.sequential.prefixes import Blend, Neighbours
-from modelfile_samples import frame
-from test_modelfile_damage import crafted
+from modelfile_samples import crafted, frame
 
 GROUPS = FeatureCosts(0.01, groups=list("aabbcc"), discounted=0.001)
 HARSH = np.asfortranarray([[0, 3.0, 1], [0.5, 0, 2], [1, 1, 0]])

@@ -1,6 +1,5 @@
 """Model files of decision graphs: nothing changes on the way, and no file that makes no sense reaches a kernel."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,8 @@ from sklearn.datasets import load_iris, load_wine
 
 from etana import AdaptiveClassifier, FeatureCosts
 from etana.errors import InputError, ModelFileError
-from etana.modelfile import container, load, load_model, read_metadata, save
-from modelfile_samples import frame
+from etana.modelfile import load, load_model, read_metadata, save
+from modelfile_samples import crafted, cut, frame, put
 
 KINDS = {
     "rule": AdaptiveClassifier(0.01, m=5.0, look_ahead=False),
@@ -124,30 +123,6 @@ def test_classification_needs_no_scikit_learn(saved, tmp_path):
 
 
 # --- files that were made by hand
-
-
-def crafted(data, path, change):
-    """Write a file with changed content and a right checksum; change(content, arrays) edits in place."""
-    path.write_bytes(data)
-    metadata, arrays = container.read(str(path), lambda name: True)
-    content = json.loads(metadata["content"])
-    estimator = change(content, arrays) or metadata["estimator"]
-    metadata = {"package_version": "0", "estimator": estimator, "content": json.dumps(content)}
-    container.write(str(path), metadata, arrays)
-
-
-def put(name, at, value):
-    def change(_, arrays):
-        arrays[name][at] = value
-
-    return change
-
-
-def cut(name):
-    def change(_, arrays):
-        arrays[name] = np.ascontiguousarray(arrays[name][:-1])
-
-    return change
 
 
 def note(key, value):
