@@ -33,12 +33,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from etana.errors import InputError
 from etana.kernels import columns as kernel
+from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, read_table
 from etana.threads import over_chunks
 
@@ -89,6 +90,12 @@ class Binner:
     [0, 1, -1]
     """
 
+    _parameters: ClassVar = {
+        "method": one_of(*_METHODS).called("binning"),
+        "n_bins": either(one_of("auto"), whole(least=1)),
+        "missing": one_of("skip", "bin"),
+    }
+
     def __init__(self, method: str = "supervised", n_bins: int | str = "auto", missing: str = "skip") -> None:
         self.method = method
         self.n_bins = n_bins
@@ -98,7 +105,7 @@ class Binner:
     def from_edges(cls, edges: Sequence[Any], missing: str = "skip") -> Binner:
         """Bins that are given: one increasing sequence of edges per column, all columns numeric."""
         self = cls("given", missing=missing)
-        _check_missing(missing)
+        check_parameters(self, "missing")
         flat = [np.asarray(e, dtype=np.float64).ravel() for e in edges]
         for k, e in enumerate(flat):
             if not np.isfinite(e).all() or (np.diff(e) <= 0).any():
@@ -129,8 +136,8 @@ class Binner:
 
     def fit_count(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
         """Choose bins and return their counts, shape (cells, classes), from one reading of the data."""
-        _check_missing(self.missing)
-        method, bins = self._check_method(n_classes, float(weights.sum()))
+        check_parameters(self)
+        method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
         source = _Source(table, classes, weights, n_classes, table.categorical)
         spans = source.spans(_BLOCK // (bins * n_classes))
@@ -292,17 +299,13 @@ class Binner:
             return f"at least {edges[-1]:.6g}"
         return f"{edges[code - 1]:.6g} to {edges[code]:.6g}"
 
-    def _check_method(self, n_classes: int, weight: float) -> tuple[int, int]:
-        if not isinstance(self.method, str) or self.method not in _METHODS:
-            raise InputError(f"binning is {self.method!r}; it must be one of {', '.join(map(repr, _METHODS))}")
-        if isinstance(self.n_bins, str) and self.n_bins == "auto":
-            if self.method == "supervised":
-                return _METHODS[self.method], _MOST_AUTO_BINS
-            bins = min(max(n_classes, 2, round(weight ** (1 / 3))), max(_MOST_AUTO_BINS, n_classes))
-            return _METHODS[self.method], bins
-        if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, int | np.integer) or self.n_bins < 1:
-            raise InputError(f"n_bins is {self.n_bins!r}; it must be 'auto' or a whole number of at least 1")
-        return _METHODS[self.method], int(self.n_bins)
+    def most_bins(self, n_classes: int, weight: float) -> int:
+        """Bins of a numeric column, or the most there may be of supervised ones, for rows of this weight."""
+        if self.n_bins != "auto":
+            return int(self.n_bins)
+        if self.method == "supervised":
+            return _MOST_AUTO_BINS
+        return min(max(n_classes, 2, round(weight ** (1 / 3))), max(_MOST_AUTO_BINS, n_classes))
 
 
 @dataclass(frozen=True)
@@ -376,11 +379,6 @@ class _Source:
 
 _NO_BLOCK = np.empty((0, 0))
 _NO_CSC = np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-
-
-def _check_missing(missing: str) -> None:
-    if missing not in ("skip", "bin"):
-        raise InputError(f"missing is {missing!r}; it must be 'skip' or 'bin'")
 
 
 def _log_table(weights: np.ndarray) -> np.ndarray:

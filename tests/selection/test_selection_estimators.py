@@ -112,5 +112,5 @@ def test_verbose_shows_progress_and_changes_nothing(selector, capsys):
 def test_a_bad_parameter_is_named_with_what_is_allowed(cls, bad):
     X, y = load_iris(return_X_y=True)
     (name,) = bad
-    with pytest.raises(InputError, match=rf"{name}=.*must be"):
+    with pytest.raises(InputError, match=rf"{name} is .*; it must be"):
         cls(**bad).fit(X, y)

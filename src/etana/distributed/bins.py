@@ -20,6 +20,7 @@ from etana.distributed.summary import Summary
 from etana.kernels import columns as kernel
 from etana.kernels.scores import supervised_cuts
 from etana.likelihood import Counts
+from etana.parameters import check_parameters
 from etana.threads import over_chunks
 
 __all__ = ["candidate_bins", "join_candidates", "what_to_learn"]
@@ -34,8 +35,8 @@ def what_to_learn(binning: object) -> str:
 
 def candidate_bins(settings: Binner, summary: Summary, n_classes: int) -> Binner:
     """Bins of the columns; under supervised bins the candidates of which some will be joined."""
-    method, bins = settings._check_method(n_classes, summary.weight)
-    bins = kernel.FINE if method == kernel.SUPERVISED else bins
+    check_parameters(settings)
+    bins = kernel.FINE if settings.method == "supervised" else settings.most_bins(n_classes, summary.weight)
     room = np.empty(2 * bins)
     edges, n_bins = [], np.empty(summary.n_features, dtype=np.int64)
     levels = {k: _sort_levels(labels) for k, labels in summary.levels.items()}
@@ -45,16 +46,16 @@ def candidate_bins(settings: Binner, summary: Summary, n_classes: int) -> Binner
             extra = int(settings.missing == "bin" and summary.holes[k])
             edges.append(np.arange(n_bins[k] + extra) + 0.5)
         else:
-            edges.append(room[: _cut(summary, k, method, bins, room)].copy())
+            edges.append(room[: _cut(summary, k, settings.method == "published", bins, room)].copy())
             n_bins[k] = edges[-1].size + 1
     has_missing = np.logical_and(summary.holes, settings.missing == "bin")
     return _binner(settings, edges, n_bins, has_missing, levels, summary.names)
 
 
-def _cut(summary: Summary, k: int, method: int, bins: int, room: np.ndarray) -> int:
+def _cut(summary: Summary, k: int, rounded: bool, bins: int, room: np.ndarray) -> int:
     if summary.sketch is None:
         ends = np.array([summary.low[k], summary.high[k]])
-        return int(kernel.uniform_edges(ends, 2, False, bins, method == kernel.PUBLISHED, room))
+        return int(kernel.uniform_edges(ends, 2, False, bins, rounded, room))
     values, weights = summary.sketch.column(k)
     return int(kernel.quantile_edges(values, weights, values.size, bins, room))
 
@@ -82,7 +83,7 @@ def _binner(
 def join_candidates(fine: Binner, counts: Counts, summary: Summary) -> tuple[Binner, Counts]:
     """Supervised bins, and the counts in them, from the counts in the candidates."""
     n_classes = counts.classes.size
-    most = fine._check_method(n_classes, summary.weight)[1]
+    most = fine.most_bins(n_classes, summary.weight)
     # The table serves whole weights only; any fraction tells so.
     logs = _log_table(np.array([summary.weight if summary.whole else 0.5]))
     n, has_missing = fine.n_features, fine.missing_codes >= 0

@@ -18,6 +18,7 @@ from etana.distributed.summary import Summary, check_same_columns
 from etana.distributed.trees import reduce_parts, reduce_stream
 from etana.errors import InputError
 from etana.likelihood import Counts
+from etana.parameters import check_parameters, check_value, whole
 
 __all__ = ["fit", "fit_parts"]
 
@@ -89,13 +90,12 @@ def _check(clf: Any, source: Source, sketch_size: int) -> None:
     """Find what is wrong without the data before anything is read."""
     if not isinstance(clf, ETANAClassifier | FETANAClassifier):
         raise InputError(f"clf is of type {type(clf).__name__}; it must be an ETANAClassifier or a FETANAClassifier")
-    if isinstance(sketch_size, bool) or not isinstance(sketch_size, int | np.integer) or sketch_size < 2:
-        raise InputError(f"sketch_size is {sketch_size!r}; it must be a whole number of at least 2")
+    check_value("sketch_size", sketch_size, whole(least=2))
     if isinstance(clf.binning, Binner):
         if not hasattr(clf.binning, "edges"):
             raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
     else:
-        Binner(clf.binning, clf.n_bins, clf.missing).fit([[0.0]], [0])
+        check_parameters(Binner(clf.binning, clf.n_bins, clf.missing))
     if source.n_features is not None:
         resolve_feature_costs(clf.feature_costs, source.n_features, source.names)
 

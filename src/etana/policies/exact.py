@@ -27,13 +27,14 @@ Memory is two numbers per stage up to H.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from etana.errors import InputError, SolverError
 from etana.kernels import exact as kernel
 from etana.kernels.rules import INTERVAL
+from etana.parameters import check_parameters, number, whole
 from etana.policies.base import Policy, State
 from etana.problem import Problem
 
@@ -64,21 +65,19 @@ class ExactSolver:
     0.2
     """
 
+    _parameters: ClassVar = {"tolerance": number(above=0), "max_points": whole(_LEAST_POINTS, _MOST_POINTS)}
+
     def __init__(self, tolerance: float = 1e-5, max_points: int = 8192) -> None:
         self.tolerance = tolerance
         self.max_points = max_points
 
     def solve(self, problem: Problem) -> ExactPolicy:
         """Solve a problem with two classes."""
+        check_parameters(self)
         if problem.n_classes != 2:
             raise SolverError(
                 f"the exact solver is for two classes and this problem has {problem.n_classes}; "
                 "use solver='points', or 'auto' to choose by the number of classes"
-            )
-        if not self.tolerance > 0 or self.max_points < _LEAST_POINTS:
-            raise InputError(
-                f"tolerance is {self.tolerance} and max_points {self.max_points}; "
-                f"they must be above 0 and at least {_LEAST_POINTS}"
             )
         return ExactPolicy(problem, _Induction(problem, self.tolerance, self.max_points))
 

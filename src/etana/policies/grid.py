@@ -29,15 +29,15 @@ that is free is always asked. Costs are regrets, as in :mod:`etana.problem`.
 
 from __future__ import annotations
 
-import operator
 from math import comb
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from etana.errors import InputError, SolverError
 from etana.kernels import grid as kernels
 from etana.kernels.rules import GRID_INTERPOLATE, GRID_NEAREST
+from etana.parameters import check_parameters, number, one_of, whole
 from etana.policies.base import Policy, State
 from etana.problem import Problem
 from etana.threads import over_chunks
@@ -109,6 +109,12 @@ class GridSolver:
     (False, 0.2)
     """
 
+    _parameters: ClassVar = {
+        "resolution": whole(least=1),
+        "lookup": one_of("nearest", "interpolate"),
+        "tolerance": number(above=0),
+    }
+
     def __init__(self, resolution: int = 10, lookup: str = "nearest", tolerance: float = 1e-6) -> None:
         self.resolution = resolution
         self.lookup = lookup
@@ -119,7 +125,8 @@ class GridSolver:
 
     def solve(self, problem: Problem) -> GridPolicy:
         """Solve by backward induction at every grid point."""
-        resolution = self._validate()
+        check_parameters(self)
+        resolution = int(self.resolution)
         d, n_stages = comb(resolution + problem.n_classes - 1, resolution), problem.n_features
         if d * max(min(n_stages, _FIRST_HORIZON), problem.n_classes) > _LARGEST:
             raise _too_large(resolution, d, problem)
@@ -154,19 +161,6 @@ class GridSolver:
             horizon = min(2 * horizon, problem.n_features)
             if d * horizon > _LARGEST:
                 raise _too_large(resolution, d, problem)
-
-    def _validate(self) -> int:
-        try:
-            resolution = operator.index(self.resolution)
-        except TypeError:
-            resolution = 0
-        if resolution < 1 or isinstance(self.resolution, bool):
-            raise InputError(f"resolution is {self.resolution!r}; it must be an integer of at least 1")
-        if self.lookup not in ("nearest", "interpolate"):
-            raise InputError(f"lookup is {self.lookup!r}; it must be 'nearest' or 'interpolate'")
-        if not self.tolerance > 0:
-            raise InputError(f"tolerance is {self.tolerance!r}; it must be a positive number")
-        return resolution
 
 
 def _counts(n_classes: int, resolution: int) -> np.ndarray:

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -45,6 +45,7 @@ from threadpoolctl import threadpool_limits
 from etana.errors import InputError
 from etana.kernels import points as kernel
 from etana.kernels.rules import ALPHA, FITTED, NEVER
+from etana.parameters import check_parameters, number, whole
 from etana.policies.base import LARGEST_SEED, Policy, State
 from etana.problem import Problem
 
@@ -73,6 +74,12 @@ class PointsSolver:
         Seed of the drawn beliefs and of the certificate.
     """
 
+    _parameters: ClassVar = {
+        "n_points": whole(least=8),
+        "min_reach": number(above=0, below=1),
+        "random_state": whole(0, LARGEST_SEED),
+    }
+
     def __init__(self, n_points: int = 1000, min_reach: float = 3e-4, random_state: int = 0) -> None:
         self.n_points = n_points
         self.min_reach = min_reach
@@ -80,11 +87,7 @@ class PointsSolver:
 
     def solve(self, problem: Problem) -> Policy:
         """Solve a problem with any number of classes."""
-        if self.n_points < 8 or not 0 < self.min_reach < 1:
-            raise InputError(
-                f"n_points is {self.n_points} and min_reach {self.min_reach}; "
-                "they must be at least 8 and between 0 and 1"
-            )
+        check_parameters(self)
         if not problem.regrets.any() or problem.n_features == 0:
             return AlphaPolicy(problem, [], float((problem.priors @ problem.regrets).min()))
         levels = _reachable(problem)

@@ -46,16 +46,15 @@ guaranteed; ``lower_bound`` and ``gap`` say how far off it can be.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from etana.errors import InputError
 from etana.kernels import thresholds as kernels
 from etana.kernels.rules import LINEAR, NEVER
-from etana.policies.base import Policy, State
+from etana.parameters import check_parameters, either, flag, none, number, whole
+from etana.policies.base import LARGEST_SEED, Policy, State
 from etana.problem import Problem
 
 __all__ = ["ThresholdPolicy", "ThresholdSolver"]
@@ -165,6 +164,17 @@ class ThresholdSolver:
     (False, 0.2)
     """
 
+    _parameters: ClassVar = {
+        "max_iterations": either(none, whole(least=0)),
+        "batch": whole(least=1),
+        "restarts": whole(least=1),
+        **dict.fromkeys(("epsilon", "shift", "kappa", "mu", "nu"), number(above=0)),
+        "gradient_tolerance": number(above=0),
+        "tolerance": number(above=0),
+        "original": flag,
+        "random_state": whole(0, LARGEST_SEED),
+    }
+
     def __init__(
         self,
         max_iterations: int | None = None,
@@ -198,7 +208,7 @@ class ThresholdSolver:
 
     def solve(self, problem: Problem) -> ThresholdPolicy:
         """Find the thresholds of every decision."""
-        self._validate()
+        check_parameters(self)
         n = problem.n_classes
         iterations = np.zeros(n, dtype=np.int64)
         if n == 1 or not problem.feature_costs.any():
@@ -305,22 +315,6 @@ class ThresholdSolver:
             self._most_iterations,
             self.original,
         )
-
-    def _validate(self) -> None:
-        for name, least in (("max_iterations", 0), ("batch", 1), ("restarts", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if name == "max_iterations" and value is None:
-                continue
-            try:
-                allowed = operator.index(value) >= least
-            except TypeError:
-                allowed = False
-            if not allowed:
-                raise InputError(f"{name} is {value!r}; it must be an integer of at least {least}")
-        for name in ("epsilon", "shift", "kappa", "mu", "nu", "gradient_tolerance", "tolerance"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 < value < np.inf):
-                raise InputError(f"{name} is {value!r}; it must be a positive number")
 
 
 def _start(batch: _Batch, prices: np.ndarray, regrets: np.ndarray) -> np.ndarray:

@@ -28,11 +28,13 @@ orthogonalised in two Gram-Schmidt sweeps, and refused if less than 1e-10 of its
 """
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from etana.kernels.correlation import weighted_sums
-from etana.selection.base import Stream, StreamingSelector, Target, check_choice, check_number
+from etana.parameters import number, one_of
+from etana.selection.base import Stream, StreamingSelector, Target
 
 __all__ = ["AlphaInvesting"]
 
@@ -81,6 +83,13 @@ class AlphaInvesting(StreamingSelector):
     19
     """
 
+    _parameters: ClassVar = {
+        "wealth": number(above=0, most=1),
+        "payout": number(above=0, most=1),
+        "start": one_of("first", "intercept"),
+        "zero_start": one_of("skip", "stop"),
+    }
+
     def __init__(
         self,
         wealth: float = 0.5,
@@ -97,10 +106,6 @@ class AlphaInvesting(StreamingSelector):
         self.verbose = verbose
 
     def _open(self, target: Target) -> Stream:
-        check_number("wealth", self.wealth, 0, 1, ends="(]")
-        check_number("payout", self.payout, 0, 1, ends="(]")
-        check_choice("start", self.start, ("first", "intercept"))
-        check_choice("zero_start", self.zero_start, ("skip", "stop"))
         return InvestingStream(target, self.wealth, self.payout, self.start, self.zero_start)
 
     @property

@@ -17,8 +17,7 @@ Sparse input is taken as CSC and handed on in small dense blocks: X is never den
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -29,8 +28,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from etana.errors import InputError
+from etana.parameters import check_parameters, either, flag, whole
 
-__all__ = ["Stream", "StreamingSelector", "Target", "check_choice", "check_number"]
+__all__ = ["Stream", "StreamingSelector", "Target"]
 
 BLOCK_ENTRIES = 2**17  # entries of X in one block: 1 MiB of float64 stays in a core's cache
 
@@ -90,13 +90,15 @@ class Stream(metaclass=ABCMeta):
 class StreamingSelector(SelectorMixin, BaseEstimator):
     """Base of the streaming selectors; subclasses say how a stream is opened."""
 
+    _parameters: ClassVar = {"verbose": either(flag, whole(least=0))}
+
     verbose: int | bool
     n_features_in_: int
     feature_names_in_: np.ndarray
 
     @abstractmethod
     def _open(self, target: Target) -> Stream:
-        """Check the parameters and start the method for these classes."""
+        """Start the method, the parameters of which are valid, for these classes."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Select from all columns of X, taken from left to right.
@@ -112,6 +114,7 @@ class StreamingSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         X, y = validate_data(self, X, y, **self._how_to_validate())
         target = Target.of(y)
         stream = self._open(target)
@@ -206,20 +209,3 @@ class StreamingSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
-
-
-def check_number(name: str, value: Any, low: float, high: float, *, ends: str = "[]", integer: bool = False) -> None:
-    """Raise InputError unless ``value`` is a number between ``low`` and ``high``."""
-    kind = Integral if integer else Real
-    good = isinstance(value, kind) and not isinstance(value, bool)
-    if good:
-        good = (low <= value if ends[0] == "[" else low < value) and (value <= high if ends[1] == "]" else value < high)
-    if not good:
-        what = "a whole number" if integer else "a number"
-        raise InputError(f"{name}={value!r}; it must be {what} in {ends[0]}{low:g}, {high:g}{ends[1]}.")
-
-
-def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Raise InputError unless ``value`` is one of ``allowed``."""
-    if not (isinstance(value, str) and value in allowed):
-        raise InputError(f"{name}={value!r}; it must be one of {', '.join(map(repr, allowed))}.")

@@ -16,13 +16,13 @@ The program tests f itself again at the end of step 3, against subsets that step
 changes nothing and is left out.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.independence import ConditionalTest
-from etana.selection.osfs import open_test
+from etana.selection.osfs import OSFS, open_test
 
 __all__ = ["FastOSFS"]
 
@@ -62,6 +62,8 @@ class FastOSFS(StreamingSelector):
     >>> FastOSFS().fit(X, y).selected_.tolist()
     [20, 21, 23, 27]
     """
+
+    _parameters: ClassVar = OSFS._parameters
 
     def __init__(
         self,

@@ -24,11 +24,12 @@ that contains it has that same gamma: nearly every column then starts a redundan
 (``constant="skip"``) constants are passed over; ``constant="keep"`` does what the program does.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from etana.selection.base import Stream, StreamingSelector, Target, check_choice, check_number
+from etana.parameters import number, one_of, seed
+from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.dependency import GAP, Dependency
 from etana.selection.ofs_density import pass_order, redundancy_generator
 
@@ -67,6 +68,12 @@ class OFSA3M(StreamingSelector):
     [0, 2, 3]
     """
 
+    _parameters: ClassVar = {
+        "gap_factor": number(above=0, most=1e6),
+        "constant": one_of("skip", "keep"),
+        "random_state": seed,
+    }
+
     def __init__(
         self,
         gap_factor: float = 1.5,
@@ -81,8 +88,6 @@ class OFSA3M(StreamingSelector):
         self.verbose = verbose
 
     def _open(self, target: Target) -> Stream:
-        check_number("gap_factor", self.gap_factor, 0, 1e6, ends="(]")
-        check_choice("constant", self.constant, ("skip", "keep"))
         dependency = Dependency(target, GAP, self.gap_factor, takes_constants=self.constant == "keep")
         return A3MStream(dependency, redundancy_generator(self.random_state))
 

@@ -21,11 +21,12 @@ On whole numbers d_j / j = d_{j-1} / (j-1) happens often, and rounding decides i
 count as equal within ``tie_tolerance``; 0 compares as the program does.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from etana.selection.base import Stream, StreamingSelector, Target, check_number
+from etana.parameters import number, seed
+from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.dependency import DENSITY, Dependency
 
 __all__ = ["OFSDensity", "pass_order", "redundancy_generator"]
@@ -64,6 +65,12 @@ class OFSDensity(StreamingSelector):
     [2, 20, 22, 27]
     """
 
+    _parameters: ClassVar = {
+        "tolerance": number(0, 1),
+        "tie_tolerance": number(0, 0.01),
+        "random_state": seed,
+    }
+
     def __init__(
         self,
         tolerance: float = 0.05,
@@ -78,8 +85,6 @@ class OFSDensity(StreamingSelector):
         self.verbose = verbose
 
     def _open(self, target: Target) -> Stream:
-        check_number("tolerance", self.tolerance, 0, 1)
-        check_number("tie_tolerance", self.tie_tolerance, 0, 0.01)
         dependency = Dependency(target, DENSITY, self.tie_tolerance)
         return DensityStream(dependency, self.tolerance, redundancy_generator(self.random_state))
 

@@ -16,11 +16,12 @@ conditioning set as it is, so that with an exactly duplicated column its answer 
 column that the conditioning set determines is redundant.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from etana.selection.base import Stream, StreamingSelector, Target, check_choice, check_number
+from etana.parameters import number, one_of, whole
+from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.independence import ConditionalTest, CountTest, FisherZTest
 
 __all__ = ["OSFS", "open_test"]
@@ -61,6 +62,13 @@ class OSFS(StreamingSelector):
     >>> OSFS().fit(X, y).selected_.tolist()
     [21, 22, 27]
     """
+
+    _parameters: ClassVar = {
+        "alpha": number(above=0, below=1),
+        "max_conditioning": whole(1, 20),
+        "test": one_of("fisher_z", "g2", "chi2"),
+        "levels": one_of("observed", "max"),
+    }
 
     def __init__(
         self,
@@ -112,10 +120,6 @@ class OSFSStream(Stream):
 
 def open_test(target: Target, test: str, alpha: float, max_conditioning: int, levels: str) -> ConditionalTest:
     """The conditional-independence test that the parameters ask for."""
-    check_choice("test", test, ("fisher_z", "g2", "chi2"))
-    check_choice("levels", levels, ("observed", "max"))
-    check_number("alpha", alpha, 0, 1, ends="()")
-    check_number("max_conditioning", max_conditioning, 1, 20, integer=True)
     if test == "fisher_z":
         return FisherZTest(target, alpha, max_conditioning)
     return CountTest(target, test, alpha, max_conditioning, levels)

@@ -23,11 +23,12 @@ uncertainties closer than 1e-12 count as equal, which makes ``"su"`` independent
 """
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from etana.selection.base import Stream, StreamingSelector, Target, check_choice, check_number
+from etana.parameters import number, one_of
+from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.independence import Codes, FisherZTest, check_levels, encode, uncertainty
 
 __all__ = ["SAOLA"]
@@ -71,6 +72,12 @@ class SAOLA(StreamingSelector):
     >>> model = make_pipeline(SAOLA(), KNeighborsClassifier(3)).fit(X, y)
     """
 
+    _parameters: ClassVar = {
+        "alpha": number(above=0, below=1),
+        "test": one_of("fisher_z", "su"),
+        "threshold": number(least=0, below=1),
+    }
+
     def __init__(
         self,
         alpha: float = 0.01,
@@ -85,9 +92,6 @@ class SAOLA(StreamingSelector):
         self.verbose = verbose
 
     def _open(self, target: Target) -> Stream:
-        check_choice("test", self.test, ("fisher_z", "su"))
-        check_number("alpha", self.alpha, 0, 1, ends="()")
-        check_number("threshold", self.threshold, 0, 1, ends="[)")
         if self.test == "fisher_z":
             return CorrelationStream(target, self.alpha)
         return UncertaintyStream(target, self.threshold)
