@@ -6,13 +6,15 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etana import FeatureCosts
+from etana import FeatureCosts, Problem
 from etana.costs import resolve_feature_costs, resolve_mistakes
 from etana.errors import CostError, CostWarning, InputError
+from etana.policies import ExactSolver
 
 NAMES = ["age", "glucose", "insulin"]
 
@@ -141,6 +143,28 @@ def test_one_discounted_price_is_for_those_that_share():
     prices = resolve(FeatureCosts([1, 5, 6], [np.nan, "blood", "blood"], 2))
     assert prices.group.tolist() == [-1, 0, 0]
     assert prices.discounted.tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_no_group(missing):
+    for groups in ([missing, "blood", missing], {"age": missing, "glucose": "blood", "insulin": missing}):
+        prices = resolve(FeatureCosts([1, 5, 6], groups, 0.5))
+        assert prices.group.tolist() == [-1, 0, -1]
+        assert prices.in_order(np.array([0, 2, 1])).tolist() == [1, 6, 5]
+    column = pd.Series([missing, "blood", missing], dtype=object)
+    assert resolve(FeatureCosts(1, column)).group.tolist() == [-1, 0, -1]
+
+
+def test_a_problem_prices_groups_in_its_own_order():
+    """A feature that is worth its discounted price alone, behind one that pays the fee."""
+    likelihoods = np.array([[[0.8, 0.3], [0.2, 0.7]], [[0.7, 0.1], [0.3, 0.9]]])
+    prices = FeatureCosts([0.1, 0.3], groups=["blood", "blood"], discounted=[0.02, 0.01])
+    problem = Problem([0.5, 0.5], likelihoods, prices)
+    assert problem.feature_costs.tolist() == [0.1, 0.01]
+    plain = Problem([0.5, 0.5], likelihoods, [0.1, 0.01])
+    assert ExactSolver().solve(problem).expected_cost == ExactSolver().solve(plain).expected_cost
+    turned = Problem([0.5, 0.5], likelihoods[::-1], FeatureCosts([0.3, 0.1], ["blood"] * 2, [0.01, 0.02]))
+    assert turned.feature_costs.tolist() == [0.3, 0.02]
 
 
 @given(data=st.data())

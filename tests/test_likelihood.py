@@ -50,6 +50,19 @@ def test_counts_and_probabilities_are_those_of_the_definition(missing):
     np.testing.assert_allclose(sums, 1.0, rtol=1e-14)
 
 
+@pytest.mark.parametrize("method", ["quantile", "supervised"])
+def test_learning_bins_counts_as_counting_in_the_bins_that_were_learnt(method):
+    X, y, weights = made()
+    table, weights = read_table(X), weights.astype(float)
+    binner = Binner(method, missing="bin")
+    learnt = Counts.learn(binner, table, y, weights, 4)
+    again = Counts.of(Binner(method, missing="bin").fit(X, y, weights), table, y, weights, 4)
+    for name in ("cells", "offsets", "classes"):
+        np.testing.assert_array_equal(getattr(learnt, name), getattr(again, name))
+    assert learnt.offsets is binner.cell_offsets
+    assert learnt.classes.tolist() == [*(weights[y == i].sum() for i in range(3)), 0.0]
+
+
 def test_rows_without_a_value_are_counted_only_with_a_bin_of_their_own():
     X, y = np.array([[0.0], [1.0], [np.nan], [np.nan]]), [0, 1, 1, 1]
     skip = counts_of(Binner.from_edges([[0.5]], "skip"), X, y, n_classes=2)

@@ -16,9 +16,9 @@ from etana.cli import app
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts
 from etana.ordering import order_features, reorder_cells
+from etana.ordering.search import _Model, _Played, search_order
 from etana.policies import solver_for
 from etana.problem import Problem
-from etana.searching import _Model, _Played, search_order
 
 
 class Made:

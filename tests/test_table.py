@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from etana import Binner
 from etana.errors import InputError
-from etana.table import read_table
+from etana.selection import SAOLA
+from etana.table import check_labels, read_table
 
 NAN = np.nan
 
@@ -263,3 +264,25 @@ def test_tables_without_columns_or_rows():
     assert read_table(np.empty((3, 0), dtype=object)).n_rows == 3
     assert read_table(pd.DataFrame(index=range(3))).n_rows == 3
     assert read_table(np.empty((0, 2))).block(slice(None)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT])
+@pytest.mark.parametrize("make", [list, lambda y: pd.Series(y, dtype=object), lambda y: np.array(y, dtype=object)])
+def test_a_missing_class_label_is_named(missing, make):
+    y = make(["a", "b", missing, "a"])
+    for refuse in (check_labels, lambda y: Binner().fit(np.eye(4), y), lambda y: SAOLA().fit(np.eye(4), y)):
+        with pytest.raises(InputError, match=r"y has no label in row 2.*leave out rows without a class"):
+            refuse(y)
+
+
+def test_labels_of_two_types_are_named():
+    for y in (["a", 1, "b"], np.array(["a", 1, "b"], dtype=object)):
+        with pytest.raises(InputError, match=r"y has text and other labels, 'a' and 1; give labels of one type"):
+            Binner().fit(np.eye(3), y)
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 1], ["a", "b"], [True, False], [0.5, 1], np.array(["a", "b"]), np.array([b"a", b"b"]), None, [[0], [1]]]
+)
+def test_labels_of_one_type_pass(y):
+    check_labels(y)

@@ -40,7 +40,7 @@ import numpy as np
 from etana.errors import InputError
 from etana.kernels import columns as kernel
 from etana.parameters import check_parameters, either, one_of, whole
-from etana.table import Table, read_table
+from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
 
 __all__ = ["Binner"]
@@ -122,6 +122,7 @@ class Binner:
         table = read_table(X)
         codes = np.zeros(table.n_rows, dtype=np.int64)
         if y is not None:
+            check_labels(y)
             codes = np.unique(np.asarray(y), return_inverse=True)[1]
         weights = np.ones(table.n_rows)
         if sample_weight is not None:

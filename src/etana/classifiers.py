@@ -18,10 +18,9 @@ from etana.costs import resolve_feature_costs, resolve_mistakes
 from etana.errors import CostWarning, InputError
 from etana.explanation import plain
 from etana.likelihood import Counts
-from etana.ordering import order_features, reorder_cells
+from etana.ordering import order_features, reorder_cells, search_order
 from etana.policies import GridSolver, Policy, Solver, ThresholdSolver, solver_for
 from etana.problem import Problem
-from etana.searching import search_order
 from etana.table import Table, read_table
 
 __all__ = ["AcquiringClassifier", "BinnedClassifier", "ETANAClassifier", "FETANAClassifier"]
@@ -213,9 +212,7 @@ class BinnedClassifier(AcquiringClassifier):
             self.counts_ = Counts.of(self.binner_, table, codes, weights, n)
             return
         self.binner_ = Binner(self.binning, self.n_bins, self.missing)
-        cells = self.binner_.fit_count(table, codes, weights, n)
-        totals = np.bincount(codes, weights, minlength=n).astype(np.float64)
-        self.counts_ = Counts(cells, self.binner_.cell_offsets, totals)
+        self.counts_ = Counts.learn(self.binner_, table, codes, weights, n)
 
     def _use_given_bins(self, table: Table) -> None:
         if not hasattr(self.binning, "edges"):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from etana.errors import CostError, CostWarning
+from etana.table import plain_value
 
 __all__ = ["FeatureCosts", "ResolvedCosts", "resolve_feature_costs", "resolve_mistakes"]
 
@@ -30,8 +31,8 @@ class FeatureCosts:
     costs : number, sequence of K numbers, or mapping from feature name to number
         Full price of each feature.
     groups : sequence of K labels, or mapping from feature name to label, optional
-        Features with the same label share a fee. ``None`` as a label means no group; in a mapping, features
-        that are not named have no group, nor has one whose label is NaN.
+        Features with the same label share a fee. A label that is missing (``None``, NaN, ``pandas.NA``) means no
+        group; in a mapping, features that are not named have none either.
     discounted : number, sequence of K numbers, or mapping, optional
         Price of a feature once another one of its group was bought. Features without an entry in a mapping keep
         their full price, and so do features without a group. It may not exceed the full price.
@@ -213,7 +214,7 @@ def _groups(given: Any, n_features: int, names: Sequence[str] | None) -> np.ndar
     for k, label in enumerate(labels):
         if not isinstance(label, Hashable):
             raise CostError(f"the group of feature {_name(k, names)} is {label!r}; a label is text or a number")
-        if label is not None and not (isinstance(label, float) and label != label):
+        if plain_value(label) is not None:
             out[k] = number.setdefault(label, len(number))
     return out
 

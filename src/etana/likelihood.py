@@ -1,7 +1,8 @@
 """Class-conditional counts, and the probabilities made of them.
 
-Three steps, each of which knows nothing of the others: *count* a table in given bins, *merge* counts of parts by
-adding them, *finalise* into probabilities::
+Three steps, each of which knows nothing of the others: *count* a table, in bins that are given (:meth:`Counts.of`) or
+learnt in the same reading (:meth:`Counts.learn`), *merge* counts of parts by adding them, *finalise* into
+probabilities::
 
     P(F_k = v | T_i) = (S_kiv + 1) / (S_ki + V_k)        P(T_i) = S_i / S
 
@@ -41,10 +42,21 @@ class Counts:
     classes: np.ndarray
 
     @classmethod
+    def learn(cls, binner: Binner, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> Counts:
+        """Choose the bins of an unfitted binner and count in them, from one reading of the table."""
+        cells = binner.fit_count(table, classes, weights, n_classes)
+        return cls._in(binner, cells, classes, weights)
+
+    @classmethod
     def of(cls, binner: Binner, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> Counts:
         """Count a table in bins that are given."""
         cells = binner.count(table, classes, weights, n_classes)
-        return cls(cells, binner.cell_offsets, np.bincount(classes, weights, minlength=n_classes).astype(float))
+        return cls._in(binner, cells, classes, weights)
+
+    @classmethod
+    def _in(cls, binner: Binner, cells: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Counts:
+        totals = np.bincount(classes, weights, minlength=cells.shape[1])
+        return cls(cells, binner.cell_offsets, totals.astype(np.float64))
 
     def merge(self, other: Counts) -> Counts:
         """Counts of both parts together."""

@@ -50,8 +50,9 @@ class Problem:
     likelihoods : array (K, V, N)
         ``likelihoods[k, v, i]`` is P(F_k = v | T_i). Values that a feature cannot take have probability 0 under
         every class, so features with fewer values are padded with zeros.
-    feature_costs : number or array (K,)
-        Price of each feature, in the order of acquisition.
+    feature_costs : number, array (K,), or FeatureCosts
+        Price of each feature, in the order of acquisition; of a group the first pays in full, the others the
+        discounted price.
     misclassification_costs : array (N, N), optional
         Row true class, column decided class; 0/1 if not given.
 
@@ -70,7 +71,8 @@ class Problem:
         n_features, n_values, n_classes = table.shape
         cells = np.ascontiguousarray(table.reshape(n_features * n_values, n_classes))
         offsets = np.arange(n_features + 1, dtype=np.int64) * n_values
-        prices = resolve_feature_costs(feature_costs, n_features).full
+        # Features are asked in the order in which they are given, which says who pays the fee of a group.
+        prices = resolve_feature_costs(feature_costs, n_features).in_order(np.arange(n_features))
         prior = _probabilities(priors)
         self._set(prior, cells, offsets, prices, resolve_mistakes(misclassification_costs, prior.size))
         check_cells(cells, offsets)

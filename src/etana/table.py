@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from etana.errors import InputError, ValueTypeError
 
-__all__ = ["Table", "plain_value", "read_table"]
+__all__ = ["Table", "check_labels", "plain_value", "read_table"]
 
 
 class Table:
@@ -113,6 +113,28 @@ def plain_value(value: Any) -> Any:
         return None
     # pandas marks a missing value with objects of its own; no need to import it to know them.
     return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
+def check_labels(y: Any) -> None:
+    """Refuse class labels that have no order: missing ones, and text among numbers."""
+    # In a list NumPy would turn NaN beside text into the text 'nan'; the objects themselves tell.
+    array = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if array.dtype.kind not in "Of" or array.ndim != 1:
+        return
+    labels = [plain_value(v) for v in array]
+    if None in labels:
+        row = labels.index(None)
+        raise InputError(
+            f"y has no label in row {row}, but {array[row]}: Input y contains NaN, None or NA; "
+            "leave out rows without a class, or give them a label of their own"
+        )
+    text = [v for v in labels if isinstance(v, str | bytes)]
+    if text and len(text) < len(labels):
+        other = next(v for v in labels if not isinstance(v, str | bytes))
+        raise InputError(
+            f"y has text and other labels, {short(text[0])} and {short(other)}; give labels of one type: "
+            "turn all of them into text, or into numbers"
+        )
 
 
 def _as_numbers(values: np.ndarray, column: int, names: list[str] | None) -> np.ndarray:

@@ -92,6 +92,19 @@ def test_points_agree_with_exact_where_both_serve():
     assert points.gap <= 0.01 * points.expected_cost
 
 
+def test_the_certificate_allows_for_chance():
+    """The mean of the drawn bounds is above the optimum in a good share of seeds; what is certified never is."""
+    rng = np.random.default_rng(7)
+    problem = Problem([0.3, 0.7], rng.dirichlet(np.ones(4), size=(30, 2)).transpose(0, 2, 1), 0.02)
+    optimal = ExactSolver(tolerance=1e-7).solve(problem).expected_cost
+    solved = [PointsSolver(n_points=100, random_state=seed).solve(problem) for seed in range(40)]
+    bare = np.array([policy.certificate.bound for policy in solved]) + problem.floor_cost
+    assert (bare > optimal).mean() >= 0.1
+    assert max(policy.lower_bound for policy in solved) <= optimal
+    # It allows for no more than it must: the bound stays close.
+    assert min(policy.lower_bound for policy in solved) > 0.99 * optimal
+
+
 def _naive_bayes_problem(reference, name, cost=0.01):
     """The paper's set-up on a reference data set: V = N equal-width bins, error order."""
     from etana import ETANAClassifier

@@ -199,14 +199,11 @@ def _folds(training: Training, seed: int) -> Iterator[tuple[np.ndarray, np.ndarr
 def _walks_of(part: Training, rest: Training, settings: Settings, choices: list[Choice]) -> Iterator[Walks]:
     """Walks of held-out rows for each choice."""
     n = part.priors.size
-    binner = settings.binning
+    binner, count = settings.binning, Counts.of
     if not isinstance(binner, Binner):
-        binner = Binner(settings.binning, settings.n_bins, settings.missing)
-        cells = binner.fit_count(part.table, part.classes, part.weights, n)
-    else:
-        cells = binner.count(part.table, part.classes, part.weights, n)
-    totals = np.bincount(part.classes, part.weights, minlength=n).astype(np.float64)
-    evidence = _evidence(part, binner, Counts(cells, binner.cell_offsets, totals))
+        binner, count = Binner(settings.binning, settings.n_bins, settings.missing), Counts.learn
+    counts = count(binner, part.table, part.classes, part.weights, n)
+    evidence = _evidence(part, binner, counts)
     for choice in choices:
         graph = _open_graph(evidence.with_strength(choice.m), part, settings, choice.levels)
         ends = _walk(graph, rest.table, binner)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from etana.errors import InputError
 from etana.explanation import plain
-from etana.table import Table, read_table
+from etana.table import Table, check_labels, read_table
 
 __all__ = ["Rows", "Source", "encode", "read_part", "read_source"]
 
@@ -54,6 +54,7 @@ def _read_block(block: Any) -> Rows:
         raise InputError(f"a block is of type {type(block).__name__}; it must be (X, y) or (X, y, sample_weight)")
     X, y, *weights = block
     table = read_table(X)
+    check_labels(y)
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
     if len(y) != table.n_rows:
         raise InputError(f"X has {table.n_rows} rows and y has {len(y)} labels; give one label per row")

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from etana.errors import InputError
 from etana.parameters import check_parameters, either, flag, whole
+from etana.table import check_labels
 
 __all__ = ["Stream", "StreamingSelector", "Target"]
 
@@ -115,6 +116,7 @@ class StreamingSelector(SelectorMixin, BaseEstimator):
         self
         """
         check_parameters(self)
+        check_labels(y)
         X, y = validate_data(self, X, y, **self._how_to_validate())
         target = Target.of(y)
         stream = self._open(target)

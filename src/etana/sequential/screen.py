@@ -33,9 +33,6 @@ def screen_features(
         return np.arange(table.n_features)
     weights = np.zeros(table.n_rows)
     weights[rows] = 1.0
-    binner = Binner("supervised")
-    cells = binner.fit_count(table, codes, weights, n_classes)
-    totals = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
-    counts = Counts(cells, binner.cell_offsets, totals)
+    counts = Counts.learn(Binner("supervised"), table, codes, weights, n_classes)
     order = order_features("information", counts, counts.likelihoods(), counts.priors(), prices)
     return np.sort(order[:most])

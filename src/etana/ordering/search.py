@@ -1,8 +1,8 @@
 """The order that sees all prices, searched for on the expected cost itself.
 
-The scores of :mod:`etana.ordering` look at features one by one. They know neither what the features before have told
-already, nor what mistakes cost, nor that the second test of a group is cheaper. Here an order is worth what its
-stopping problem costs under the model, with the price of each stage as the order makes it.
+The scores of :mod:`etana.ordering.scores` look at features one by one. They know neither what the features before
+have told already, nor what mistakes cost, nor that the second test of a group is cheaper. Here an order is worth what
+its stopping problem costs under the model, with the price of each stage as the order makes it.
 
 **Starts.** The stopping problems of the orders ``"error"``, ``"information"`` and, if there are discounts,
 ``"information"`` at discounted prices are solved. The cheapest order is improved.
@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts
-from etana.ordering import order_features, reorder_cells
+from etana.ordering.scores import order_features, reorder_cells
 from etana.policies import ExactSolver, Policy, solver_for
 from etana.problem import Problem
 

@@ -1,4 +1,4 @@
-"""Which feature comes first.
+"""Which feature comes first, by a score of each alone.
 
 ``"error"`` (the paper)
     For each class, that class against the rest: type I + type II error of the maximum-likelihood decision on the
@@ -8,7 +8,7 @@
 ``"information"``
     Descending mutual information with the class per unit of price.
 ``"cost"``
-    The best of these, improved while the expected cost of its stopping problem falls: see :mod:`etana.searching`.
+    The best of these, improved while the expected cost of its stopping problem falls: see :mod:`etana.ordering.search`.
 an array
     Column indices, each once.
 
@@ -38,7 +38,7 @@ _DIGITS = 12
 def order_features(
     ordering: Any, counts: Counts, likelihoods: np.ndarray, priors: np.ndarray, costs: np.ndarray
 ) -> np.ndarray:
-    """Column indices by score, or as given; ``"cost"`` is no score, but :func:`etana.searching.search_order`."""
+    """Column indices by score, or as given; ``"cost"`` is no score, but :func:`etana.ordering.search_order`."""
     n_features = counts.offsets.size - 1
     if not isinstance(ordering, str):
         return _given(ordering, n_features)
@@ -58,7 +58,7 @@ def order_features(
         rate = np.divide(score, costs, out=free, where=costs > 0)
         return np.lexsort((columns, -score, -_significant(rate)))
     if ordering == "cost":
-        raise InputError("the order by 'cost' has no scores of features; call etana.searching.search_order for it")
+        raise InputError("the order by 'cost' has no scores of features; call etana.ordering.search_order for it")
     raise InputError(f"ordering is {ordering!r}; {_ALLOWED} of column indices")
 
 

@@ -1,0 +1,12 @@
+"""Which feature comes first.
+
+``"error"``, ``"variance"``, ``"information"``, an array
+    By a score of each feature alone, or as given: :mod:`etana.ordering.scores`.
+``"cost"``
+    The best of these, improved while the expected cost of its stopping problem falls: :mod:`etana.ordering.search`.
+"""
+
+from etana.ordering.scores import order_features, reorder_cells
+from etana.ordering.search import search_order
+
+__all__ = ["order_features", "reorder_cells", "search_order"]
