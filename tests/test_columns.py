@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etana.binning import Binner, _log_table
 from etana.kernels import columns as kernel
-from etana.kernels.scores import supervised_cuts
+from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.table import read_table
 
 SHAPES = {
@@ -55,6 +55,7 @@ def test_keys_that_are_badly_spread_are_sorted_by_their_bytes():
     weight=st.integers(1, 4),
     seed=st.integers(0, 2**32 - 1),
 )
+@settings(deadline=None)  # the first call may compile
 def test_no_column_below_the_bound_has_a_cut_that_pays(classes, weight, seed):
     """Few values other than zero, put so that they tell the classes apart as well as can be."""
     rng = np.random.default_rng(seed)
@@ -69,8 +70,8 @@ def test_no_column_below_the_bound_has_a_cut_that_pays(classes, weight, seed):
     histogram = np.empty((256, len(classes)))
     histogram[0], histogram[1] = totals - taken, taken
     n = len(classes)
-    entries = np.empty(256 * n, np.int64), np.empty(256 * n), np.empty(257, np.int64), np.empty(257, np.int64)
-    sides = tuple(np.empty(n) for _ in range(5))
+    entries = Entries(np.empty(256 * n, np.int64), np.empty(256 * n), np.empty(257, np.int64), np.empty(257, np.int64))
+    sides = Sides(*np.empty((5, n)))
     assert supervised_cuts(histogram, 2, 32, table, entries, sides, np.empty(32, np.int64)) == 0
 
 

@@ -140,6 +140,7 @@ class Binner:
         check_parameters(self)
         method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
+        cutting = kernel.Cutting(method, bins, _SAMPLE, logs)
         source = _Source(table, classes, weights, n_classes, table.categorical)
         spans = source.spans(_BLOCK // (bins * n_classes))
         found: dict[int, _Columns] = {}
@@ -148,7 +149,7 @@ class Binner:
             for a, b in spans[first:last]:
                 n_edges, lost = np.empty(b - a, dtype=np.int64), np.empty((b - a, n_classes))
                 edges, counts = np.empty((b - a) * bins), np.empty(((b - a) * bins, n_classes))
-                kernel.fit_columns(*source.arguments(a, b), method, bins, _SAMPLE, logs, n_edges, edges, counts, lost)
+                kernel.fit_columns(source.columns(a, b), a, b, cutting, n_edges, edges, counts, lost)
                 made = int(n_edges.sum())
                 found[a] = _Columns(n_edges, edges[:made].copy(), n_edges + 1, counts[: made + b - a].copy(), lost)
 
@@ -211,14 +212,13 @@ class Binner:
         self._check_width(table)
         cells = np.zeros((self.cell_offsets[-1], n_classes))
         has_missing = self.missing_codes >= 0
+        bins = kernel.Bins(self.edges, self.edge_offsets, self.cell_offsets, has_missing)
         source = _Source(table, classes, weights, n_classes, sorted(self.levels))
         spans = source.spans(_CACHE)
 
         def run(first: int, last: int) -> None:
             for a, b in spans[first:last]:
-                kernel.count_columns(
-                    *source.arguments(a, b), self.edges, self.edge_offsets, self.cell_offsets, has_missing, cells
-                )
+                kernel.count_columns(source.columns(a, b), a, b, bins, cells)
 
         over_chunks(run, len(spans), 1)
         for k, levels in self.levels.items():
@@ -334,13 +334,15 @@ class _Source:
         self.weights = np.array(weights[self.rows], dtype=np.float64)
         self.totals = np.bincount(self.classes, self.weights, minlength=n_classes).astype(np.float64)
         self._members = np.bincount(self.classes, minlength=n_classes).astype(np.int64)
-        self._csc: tuple[np.ndarray, ...] | None = None
+        self._csc: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         if table.sparse is not None:
             m = table.by_column().sparse
-            types = (np.float64, np.int32, np.int64)
-            arrays = zip((m.data, m.indices, m.indptr), types, strict=True)
             # One type of array for all input, so that kernels are compiled once.
-            self._csc = tuple(np.require(a, dtype, ["C", "W"]) for a, dtype in arrays)
+            self._csc = (
+                np.require(m.data, np.float64, ["C", "W"]),
+                np.require(m.indices, np.int32, ["C", "W"]),
+                np.require(m.indptr, np.int64, ["C", "W"]),
+            )
             self._all_classes = np.array(classes, dtype=np.int64)
             self._all_weights = np.array(weights, dtype=np.float64)
 
@@ -355,17 +357,16 @@ class _Source:
         runs = [(a + 1, b) for a, b in pairwise(stops)]
         return [(a, min(a + widest, end)) for start, end in runs for a in range(start, end, widest)]
 
-    def arguments(self, first: int, last: int) -> tuple[Any, ...]:
-        """Leading arguments of the kernels for columns first..last-1."""
+    def columns(self, first: int, last: int) -> kernel.Source:
+        """Columns first..last-1 as the kernels read them."""
         if self._csc is not None:
             rows = self._all_classes, self._all_weights
-            return True, _NO_BLOCK, *self._csc, first, last, *rows, self.totals, self._members
+            return kernel.Source(True, _NO_BLOCK, *self._csc, *rows, self.totals, self._members)
         block = self.table.block(slice(first, last))
         if self.rows.size < self.table.n_rows:
             block = block[self.rows]
         turned = np.array(block.T, dtype=np.float64, order="C")
-        rows = self.classes, self.weights
-        return False, turned, *_NO_CSC, first, last, *rows, self.totals, self._members
+        return kernel.Source(False, turned, *_NO_CSC, self.classes, self.weights, self.totals, self._members)
 
     def count_labels(self, k: int, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights by level and class of a categorical column, and those of missing values by class."""

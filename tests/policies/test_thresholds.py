@@ -257,7 +257,8 @@ def test_paths_are_the_beliefs_of_drawn_instances():
     problem = weak_problem(3)
     labels = np.repeat([0, 1, 2], 4000)
     paths = np.empty((12000, 4, 3))
-    kernels.draw_paths(problem.cells, np.log(problem.cells), problem.offsets, np.log(problem.priors), labels, 0, paths)
+    model = kernels.Model(problem.cells, np.log(problem.cells), problem.offsets, np.log(problem.priors))
+    kernels.draw_paths(model, labels, 0, paths)
     for k in range(3):
         children = paths[:, k, None] * problem.stage(k)[None]
         children /= children.sum(axis=2, keepdims=True)
@@ -271,7 +272,7 @@ def test_paths_are_the_beliefs_of_drawn_instances():
 def test_spsa_against_its_twin(sample):
     rng, paths, costs, spent = sample
     start, free = rng.normal(size=(4, 3)) + 0.5, np.zeros(4, dtype=bool)
-    gains = (0.1667, 0.5, 0.602, 2.0, 0.2)
+    gains = kernels.Gains(0.1667, 0.5, 0.602, 2.0, 0.2)
     theta, signs = start.copy(), np.empty((4, 3))
     kernels.seed_generator(1)
     expected = start.copy()

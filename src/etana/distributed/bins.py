@@ -18,7 +18,7 @@ import numpy as np
 from etana.binning import Binner, _log_table
 from etana.distributed.summary import Summary
 from etana.kernels import columns as kernel
-from etana.kernels.scores import supervised_cuts
+from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.likelihood import Counts
 from etana.parameters import check_parameters
 from etana.threads import over_chunks
@@ -115,10 +115,10 @@ class _Joiner:
         self._most, self._logs = most, logs
         self._histogram = np.empty((max(fine, most), n_classes))
         self._cuts, self._kept = np.empty(fine), np.empty(most, dtype=np.int64)
-        self._entries = (
+        self._entries = Entries(
             np.empty(entries, np.int64), np.empty(entries), np.empty(fine + 1, np.int64), np.empty(fine + 1, np.int64),
         )  # fmt: skip
-        self._sides = tuple(np.empty(n_classes) for _ in range(5))
+        self._sides = Sides(*np.empty((5, n_classes)))
 
     def __call__(self, edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         histogram, cuts, kept = self._histogram, self._cuts, self._kept

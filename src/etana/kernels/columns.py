@@ -7,10 +7,12 @@ of a column holds the values with exactly v edges at or below them.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from etana.kernels.scores import supervised_cuts
+from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.kernels.walk import bin_of
 
 UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
@@ -20,6 +22,92 @@ BATCH = 256  # values that are looked up side by side
 SHORT = 32  # up to here an insertion sort is the faster one
 PATIENCE = 16  # moves per key after which keys count as badly spread
 LARGEST = np.finfo(np.float64).max
+
+
+class Source(NamedTuple):
+    """Columns of a table, stored dense or as a CSC matrix, and the rows that they run over.
+
+    Attributes
+    ----------
+    sparse : bool
+        Which of the two it is; the arrays of the other are empty.
+    turned : float64 (b, n)
+        Dense: the columns that are read now, one a row, of the rows that carry weight.
+    data, rows, indptr : float64 (nnz,), int32 (nnz,), int64 (K + 1,)
+        Sparse: all columns.
+    classes, weights : int64 (n,), float64 (n,)
+        Class and weight of each row.
+    totals, members : float64 (N,), int64 (N,)
+        Weight of each class, and how many of its rows carry weight.
+    """
+
+    sparse: bool
+    turned: np.ndarray
+    data: np.ndarray
+    rows: np.ndarray
+    indptr: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    totals: np.ndarray
+    members: np.ndarray
+
+
+class Cutting(NamedTuple):
+    """How edges are chosen.
+
+    Attributes
+    ----------
+    method : int
+        UNIFORM, PUBLISHED, QUANTILE or SUPERVISED.
+    bins : int
+        Bins of a column, or the most there may be.
+    sample : int
+        Values that quantiles are taken from, at most.
+    table : float64 (m,)
+        x log2 x of the whole numbers below m, for supervised cuts.
+    """
+
+    method: int
+    bins: int
+    sample: int
+    table: np.ndarray
+
+
+class Bins(NamedTuple):
+    """Edges that are given.
+
+    Attributes
+    ----------
+    edges, edge_offsets : float64 (edges,), int64 (K + 1,)
+        Edges of all columns one after the other, and where those of each column begin.
+    cell_offsets : int64 (K + 1,)
+        Where the cells of each column begin.
+    has_missing : bool (K,)
+        Whether the last cell of a column is that of missing values.
+    """
+
+    edges: np.ndarray
+    edge_offsets: np.ndarray
+    cell_offsets: np.ndarray
+    has_missing: np.ndarray
+
+
+class Gathered(NamedTuple):
+    """Room for one column: ``values`` float64 (n,), ``labels`` int64 (n,) and ``mass`` float64 (n,) of its rows."""
+
+    values: np.ndarray
+    labels: np.ndarray
+    mass: np.ndarray
+
+
+class Sorting(NamedTuple):
+    """Room for sorting m values: four int64 (m,) arrays, and a tally int64 (8, 256)."""
+
+    keys: np.ndarray
+    places: np.ndarray
+    other_keys: np.ndarray
+    other_places: np.ndarray
+    tally: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -41,13 +129,14 @@ def gather_dense(column, classes, weights, values, labels, mass, zeros, missing)
 
 
 @njit(nogil=True, cache=True)
-def gather_sparse(data, rows, first, last, classes, weights, totals, members, values, labels, mass, zeros, missing):
-    """The same for entries first..last-1 of a CSC matrix; ``members`` counts the rows of each class with weight."""
+def gather_sparse(source, column, values, labels, mass, zeros, missing):
+    """The same for a column of a CSC matrix, in which zeros are what is left of the totals."""
+    data, rows, classes, weights = source.data, source.rows, source.classes, source.weights
     missing[:] = 0.0
-    zeros[:] = totals
-    absent = members.copy()
+    zeros[:] = source.totals
+    absent = source.members.copy()
     m = 0
-    for e in range(first, last):
+    for e in range(source.indptr[column], source.indptr[column + 1]):
         i, w, x = classes[rows[e]], weights[rows[e]], data[e]
         if w > 0.0 and x != 0.0:
             zeros[i] -= w
@@ -64,15 +153,17 @@ def gather_sparse(data, rows, first, last, classes, weights, totals, members, va
 
 
 @njit(nogil=True, cache=True)
-def gather(sparse, turned, c, data, rows, first, last, classes, weights, totals, members, scratch, zeros, missing):
-    """Column c, whichever way it is stored: values, labels, weights, and how many of them count."""
-    values, labels, mass = scratch
-    if sparse:
-        m = gather_sparse(
-            data, rows, first, last, classes, weights, totals, members, values, labels, mass, zeros, missing
-        )
+def gather(source, first, c, room, zeros, missing):
+    """Column first + c, whichever way it is stored: values, labels, weights, and how many of them count.
+
+    ``zeros`` and ``missing``, float64 (N,), become the weights by class of zeros and of missing values.
+    """
+    values, labels, mass = room
+    classes, weights = source.classes, source.weights
+    if source.sparse:
+        m = gather_sparse(source, first + c, values, labels, mass, zeros, missing)
         return values, labels, mass, m
-    column = turned[c]
+    column = source.turned[c]
     whole = True
     for r in range(column.size):
         whole &= (column[r] != 0.0) & (column[r] == column[r])
@@ -353,36 +444,36 @@ def merge_bins(histogram, edges, n_edges, kept, n_kept):
 
 
 @njit(nogil=True, cache=True)
-def fit_columns(
-    sparse, turned, data, rows, indptr, first, last, classes, weights, totals, members,
-    method, bins, sample, table, n_edges, edges, counts, missing,
-):  # fmt: skip
-    """Edges and counts of columns first..last-1, one after the other in ``edges`` and ``counts``.
+def fit_columns(source, first, last, cutting, n_edges, edges, counts, missing):
+    """Edges and counts of columns first..last-1, b of them, one after the other in ``edges`` and ``counts``.
 
-    Columns are the rows of ``turned``, or those of a CSC matrix.
+    Outputs: ``n_edges`` int64 (b,); ``edges`` float64 and ``counts`` float64 (., N), with room for ``cutting.bins`` of
+    each column; ``missing`` float64 (b, N), the weights by class of missing values.
     """
-    n, n_classes = classes.size, totals.size
-    room = 2 * max(FINE, bins)
-    cuts, kept, zeros = np.empty(room), np.empty(bins, np.int64), np.empty(n_classes)
+    method, bins, sample, table = cutting
+    totals = source.totals
+    n, n_classes = source.classes.size, totals.size
+    cuts, kept, zeros = np.empty(2 * max(FINE, bins)), np.empty(bins, np.int64), np.empty(n_classes)
     histogram = np.empty((max(FINE, bins), n_classes))
-    scratch = np.empty(n), np.empty(n, np.int64), np.empty(n)
+    room = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
     part = min(n, sample)
     values_seen, mass_seen = np.empty(part + 1), np.empty(part + 1)
-    sorting = (
+    sorting = Sorting(
         np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64),
         np.empty((8, 256), np.int64),
     )  # fmt: skip
     most = FINE * n_classes
-    entries = np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
-    sides = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    entries = Entries(
+        np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
+    )
+    sides = Sides(
+        np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    )
     ranks = np.empty(part, np.int64)
     too_light = least_weight_that_pays(totals, table) if method == SUPERVISED else 0.0
     edge, cell = 0, 0
     for c in range(last - first):
-        start, end = (indptr[first + c], indptr[first + c + 1]) if sparse else (0, 0)
-        values, labels, mass, m = gather(
-            sparse, turned, c, data, rows, start, end, classes, weights, totals, members, scratch, zeros, missing[c]
-        )
+        values, labels, mass, m = gather(source, first, c, room, zeros, missing[c])
         made = 0
         if not add_whole(labels, mass, m, zeros, totals, too_light, histogram):
             zero_weight = zeros.sum()
@@ -413,21 +504,16 @@ def fit_columns(
 
 
 @njit(nogil=True, cache=True)
-def count_columns(
-    sparse, turned, data, rows, indptr, first, last, classes, weights, totals, members,
-    edges, edge_offsets, cell_offsets, has_missing, cells,
-):  # fmt: skip
+def count_columns(source, first, last, bins, cells):
     """Add the counts of columns first..last-1 to cells[cell, class], with edges that are given."""
-    n, n_classes = classes.size, totals.size
-    scratch = np.empty(n), np.empty(n, np.int64), np.empty(n)
+    edges, edge_offsets, cell_offsets, has_missing = bins
+    n, n_classes = source.classes.size, source.totals.size
+    room = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
     missing, zeros = np.empty(n_classes), np.empty(n_classes)
     cuts = np.empty(2 * (np.diff(edge_offsets[first : last + 1]).max() + 1))
     for c in range(last - first):
         column = first + c
-        start, end = (indptr[column], indptr[column + 1]) if sparse else (0, 0)
-        values, labels, mass, m = gather(
-            sparse, turned, c, data, rows, start, end, classes, weights, totals, members, scratch, zeros, missing
-        )
+        values, labels, mass, m = gather(source, first, c, room, zeros, missing)
         made = edge_offsets[column + 1] - edge_offsets[column]
         cuts[:made] = edges[edge_offsets[column] : edge_offsets[column + 1]]
         out = cells[cell_offsets[column] : cell_offsets[column + 1]]
@@ -438,7 +524,11 @@ def count_columns(
 
 @njit(nogil=True, cache=True)
 def encode_columns(block, first, edges, edge_offsets, missing, n_cells, codes):
-    """codes[:, c] = bin of block[:, c]; -1 where a value is no evidence."""
+    """codes[:, c] = bin of block[:, c], which is column first + c; -1 where a value is no evidence.
+
+    ``edges`` and ``edge_offsets`` as in :class:`Bins`; ``missing`` int64 (K,) are the codes of missing values,
+    ``n_cells`` int64 (K,) how many codes each column has: labels that were not seen in training lie past them.
+    """
     for c in range(block.shape[1]):
         low, high = edge_offsets[first + c], edge_offsets[first + c + 1]
         for r in range(block.shape[0]):

@@ -18,13 +18,25 @@ be bounded, and a kernel may stop early; the bounds leave room (``ROOM``) for th
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from etana.kernels.lazysort import sort_next
 
-__all__ = ["DENSITY", "GAP", "next_relevant", "set_shares", "single_shares"]
+__all__ = [
+    "DENSITY",
+    "GAP",
+    "Block",
+    "Kept",
+    "Relation",
+    "SetRoom",
+    "SingleRoom",
+    "next_relevant",
+    "set_shares",
+    "single_shares",
+]
 
 DENSITY = 0
 GAP = 1
@@ -32,43 +44,96 @@ GAP = 1
 ROOM = 1e-9
 
 
+class Relation(NamedTuple):
+    """Which neighbours belong together: ``kind`` is DENSITY or GAP, ``parameter`` is that of its formula."""
+
+    kind: int
+    parameter: float
+
+
+class Block(NamedTuple):
+    """Columns that pass by.
+
+    Attributes
+    ----------
+    columns : float64 (b, n)
+        One row per column.
+    orders : int64 (b, n)
+        What sorts each column stably.
+    inverse_variances : float64 (b,)
+        One over the variance; 0 marks a constant.
+    """
+
+    columns: np.ndarray
+    orders: np.ndarray
+    inverse_variances: np.ndarray
+
+
+class Kept(NamedTuple):
+    """Columns that were selected, with room for more.
+
+    Attributes
+    ----------
+    columns : float64 (room, n)
+    nonzero : int32 (room, n)
+        ``nonzero[k, :n_nonzero[k]]`` are the rows where column k is not 0.
+    n_nonzero : int64 (room,)
+    inverse_variances : float64 (room,)
+        One over the variance; 0 marks a constant.
+    """
+
+    columns: np.ndarray
+    nonzero: np.ndarray
+    n_nonzero: np.ndarray
+    inverse_variances: np.ndarray
+
+
+class SingleRoom(NamedTuple):
+    """Scratch for one column: ``starts`` int64 (n + 1,) of its groups, ``below`` int64 (n + 1, classes)."""
+
+    starts: np.ndarray
+    below: np.ndarray
+
+
+class SetRoom(NamedTuple):
+    """Scratch for several columns: ``squared`` distances and ``keys``, float64 (n,), and ``bounds``, int64 (n,)."""
+
+    squared: np.ndarray
+    keys: np.ndarray
+    bounds: np.ndarray
+
+
 @njit(nogil=True, cache=True)
 def next_relevant(
-    columns: np.ndarray,
-    orders: np.ndarray,
-    inverse_variances: np.ndarray,
+    block: Block,
     labels: np.ndarray,
-    relation: int,
-    parameter: float,
+    relation: Relation,
     constant_gamma: float,
     first: int,
     threshold: float,
     strict: bool,
-    starts: np.ndarray,
-    below: np.ndarray,
+    room: SingleRoom,
     shares: np.ndarray,
 ) -> int:
     """First column from ``first`` on whose own gamma reaches ``threshold`` (or exceeds it, if ``strict``).
 
-    ``columns`` is (b, n), ``orders`` sorts each column stably; an inverse variance of 0 marks a constant,
-    whose gamma is ``constant_gamma``.  Returns b if there is none.  Scratch as in ``single_shares``.
+    ``labels`` int64 (n,) are the classes; the gamma of a constant column is ``constant_gamma``.  Returns the number
+    of columns if there is none.  Scratch: ``room``, and ``shares`` float64 (n,).
     """
     n = labels.size
-    for j in range(first, columns.shape[0]):
-        if inverse_variances[j] == 0.0:
+    for j in range(first, block.columns.shape[0]):
+        if block.inverse_variances[j] == 0.0:
             gamma = constant_gamma
         else:
             verdict = single_shares(
-                columns[j],
-                orders[j],
-                inverse_variances[j],
+                block.columns[j],
+                block.orders[j],
+                block.inverse_variances[j],
                 labels,
                 relation,
-                parameter,
                 (threshold - ROOM) * n,
                 (threshold + ROOM) * n,
-                starts,
-                below,
+                room,
                 shares,
             )
             if verdict > 0:
@@ -81,7 +146,7 @@ def next_relevant(
             gamma = total / n
         if gamma > threshold or (gamma == threshold and not strict):
             return j
-    return columns.shape[0]
+    return block.columns.shape[0]
 
 
 @njit(nogil=True, cache=True)
@@ -90,26 +155,24 @@ def single_shares(
     order: np.ndarray,
     inverse_variance: float,
     labels: np.ndarray,
-    relation: int,
-    parameter: float,
+    relation: Relation,
     low: float,
     high: float,
-    starts: np.ndarray,
-    below: np.ndarray,
+    room: SingleRoom,
     shares: np.ndarray,
 ) -> int:
     """Class share of every row's neighbourhood in one column ``x``, which must not be constant.
 
     ``order`` sorts ``x`` stably.  Returns 1 as soon as the sum of shares is sure to exceed ``high``, -1 as
-    soon as it is sure to stay below ``low``, and 0 with all ``shares`` known.  Scratch: ``starts`` (n + 1)
-    and ``below`` (n + 1, classes).
+    soon as it is sure to stay below ``low``, and 0 with all ``shares`` (n,) known.
     """
+    starts, below = room
     groups = _group(x, order, labels, starts, below)
     total = 0.0
     for g in range(groups):
         first = starts[g]
         after = starts[g + 1]
-        left, right = _span(x, order, starts, groups, g, inverse_variance, relation, parameter)
+        left, right = _span(x, order, starts, groups, g, inverse_variance, relation)
         if left < 0:  # w = 0: the lowest other row
             i = order[first]
             other = 1 if i == 0 else 0
@@ -154,10 +217,10 @@ def _span(
     groups: int,
     g: int,
     inverse_variance: float,
-    relation: int,
-    parameter: float,
+    rule: Relation,
 ) -> tuple[int, int]:
     """First and last group of the neighbourhood of group ``g``; (-1, -1) where w = 0."""
+    relation, parameter = rule
     n = x.size
     taken = starts[g + 1] - starts[g] - 1
     if relation == DENSITY and taken > 0:
@@ -215,36 +278,30 @@ def _distance(
 
 @njit(nogil=True, cache=True)
 def set_shares(
-    columns: np.ndarray,
-    nonzero: np.ndarray,
-    n_nonzero: np.ndarray,
-    inverse_variances: np.ndarray,
+    kept: Kept,
     ids: np.ndarray,
     labels: np.ndarray,
-    relation: int,
-    parameter: float,
+    relation: Relation,
     floor: float,
     rows: np.ndarray,
-    squared: np.ndarray,
-    keys: np.ndarray,
-    bounds: np.ndarray,
+    room: SetRoom,
     shares: np.ndarray,
 ) -> bool:
-    """Class share of every row's neighbourhood in ``columns[ids]`` (each of length n), none of them constant.
+    """Class share of every row's neighbourhood in the kept columns ``ids``, none of them constant.
 
-    ``nonzero[k, :n_nonzero[k]]`` are the rows where column k is not 0.  False as soon as the mean share is
-    sure to stay below ``floor``; the shares are then not all known.  ``rows`` is the order in which rows are
-    tried, and is changed: rows with other classes around them come forward, because they are the ones that
-    decide.  Scratch of length n: ``squared``, ``keys``, ``bounds``.
+    ``labels`` and ``rows`` are int64 (n,), ``shares`` is float64 (n,).  False as soon as the mean share is sure to
+    stay below ``floor``; the shares are then not all known.  ``rows`` is the order in which rows are tried, and is
+    changed: rows with other classes around them come forward, because they are the ones that decide.
     """
+    squared = room.squared
     n = labels.size
     guess = math.inf
     losses = 0
     lost = 0.0
     for t in range(n):
         i = rows[t]
-        _squared_distances(columns, nonzero, n_nonzero, inverse_variances, ids, i, squared)
-        cut = _cut(squared, relation, parameter, guess, keys, bounds)
+        _squared_distances(kept, ids, i, squared)
+        cut = _cut(squared, relation, guess, room.keys, room.bounds)
         if cut > 0.0:
             guess = 2.0 * cut  # neighbourhoods are alike: the next cut is probably below this
         shares[i] = _share(squared, cut, labels, i)
@@ -259,16 +316,9 @@ def set_shares(
 
 
 @njit(nogil=True, cache=True)
-def _squared_distances(
-    columns: np.ndarray,
-    nonzero: np.ndarray,
-    n_nonzero: np.ndarray,
-    inverse_variances: np.ndarray,
-    ids: np.ndarray,
-    i: int,
-    squared: np.ndarray,
-) -> None:
+def _squared_distances(kept: Kept, ids: np.ndarray, i: int, squared: np.ndarray) -> None:
     """Standardised squared distances from row ``i``, columns added in the order of ``ids``."""
+    columns, nonzero, n_nonzero, inverse_variances = kept
     n = squared.size
     squared[:] = 0.0
     for k in ids:
@@ -322,10 +372,9 @@ def _extremes(squared: np.ndarray) -> tuple[int, float, float]:
 
 
 @njit(nogil=True, cache=True)
-def _cut(
-    squared: np.ndarray, relation: int, parameter: float, guess: float, keys: np.ndarray, bounds: np.ndarray
-) -> float:
+def _cut(squared: np.ndarray, rule: Relation, guess: float, keys: np.ndarray, bounds: np.ndarray) -> float:
     """Largest squared distance inside the neighbourhood; -1 where w = 0."""
+    relation, parameter = rule
     n = squared.size
     zeros, least, greatest = _extremes(squared)
     width = 0.0
@@ -347,7 +396,7 @@ def _cut(
             s = squared[j]
             keys[m] = s
             m += (s > 0.0) & ((s > guess) if far else (s <= guess))
-        stopped, taken, previous, cut = _walk(keys, m, taken, previous, cut, relation, parameter, width, bounds)
+        stopped, taken, previous, cut = _walk(keys, m, taken, previous, cut, rule, width, bounds)
         if stopped or greatest <= guess:
             break
     return cut
@@ -360,8 +409,7 @@ def _walk(
     taken: int,
     previous: float,
     cut: float,
-    relation: int,
-    parameter: float,
+    rule: Relation,
     width: float,
     bounds: np.ndarray,
 ) -> tuple[bool, int, float, float]:
@@ -369,6 +417,7 @@ def _walk(
 
     Whether it ended, how many neighbours are taken, the last one's d / j (DENSITY) or d (GAP), and its key.
     """
+    relation, parameter = rule
     bounds[0] = m
     depth = 1
     ready = 0

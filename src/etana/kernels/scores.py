@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+
+
+class Entries(NamedTuple):
+    """Room for the parts between which a column may be cut; see :func:`boundary_parts`.
+
+    ``classes`` int64 and ``weights`` float64 have room for every class in every fine bin, ``starts`` and ``firsts``,
+    int64, for one more than there are fine bins.
+    """
+
+    classes: np.ndarray
+    weights: np.ndarray
+    starts: np.ndarray
+    firsts: np.ndarray
+
+
+class Sides(NamedTuple):
+    """Room for :func:`best_cut`, float64 (N,) each: weights by class left and right of a cut, w log2 w of both, and
+    how many entries of each class still lie ahead."""
+
+    left: np.ndarray
+    right: np.ndarray
+    left_terms: np.ndarray
+    right_terms: np.ndarray
+    ahead: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -167,7 +193,11 @@ def boundary_parts(histogram, fine, classes, weights, starts, firsts):
 
 @njit(nogil=True, cache=True)
 def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
-    """Fine edges to keep: the range whose cut gains most is cut first, while cuts pay and room is left."""
+    """Fine edges to keep: the range whose cut gains most is cut first, while cuts pay and room is left.
+
+    ``histogram`` float64 (>= fine, N) are the weights by fine bin and class, ``table`` is x log2 x of whole numbers,
+    ``kept`` int64 (>= most - 1,) takes the result, the number of which is returned; at most ``most`` bins are made.
+    """
     classes, weights, starts, firsts = entries
     parts = boundary_parts(histogram, fine, classes, weights, starts, firsts)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)

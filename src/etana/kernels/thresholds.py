@@ -7,6 +7,8 @@ are regrets.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -14,14 +16,43 @@ from etana.kernels.rules import normalise, stop_cost, stops
 from etana.kernels.walk import draw, update
 
 
+class Model(NamedTuple):
+    """What instances are drawn from.
+
+    Attributes
+    ----------
+    cells, log_cells : float64 (cells, N)
+        P(F_k = v | T_i), and its logarithm for at least the stages that are played.
+    offsets : int64 (K + 1,)
+        Rows ``offsets[k]`` to ``offsets[k + 1]`` belong to stage k.
+    log_priors : float64 (N,)
+    """
+
+    cells: np.ndarray
+    log_cells: np.ndarray
+    offsets: np.ndarray
+    log_priors: np.ndarray
+
+
+class Gains(NamedTuple):
+    """a_t = epsilon (t + 1 + shift)^-kappa and b_t = mu (t + 1)^-nu of Algorithm 1."""
+
+    epsilon: float
+    shift: float
+    kappa: float
+    mu: float
+    nu: float
+
+
 @njit(nogil=True, cache=True)
-def remainders(cells, log_cells, offsets, log_priors, costs, regrets, per_class, seed, left):
+def remainders(model, costs, regrets, per_class, seed, left):
     """left[k]: mean of g(pi_k) over instances for which stopping was not certainly right before stage k.
 
     It is right where g <= c_{k+1}: another feature costs more than all that can be saved. Stages that no
     instance reaches are left at 0.
     """
     np.random.seed(seed)
+    cells, log_cells, offsets, log_priors = model
     n = log_priors.size
     logs, belief = np.empty(n), np.empty(n)
     left[:] = 0.0
@@ -41,9 +72,10 @@ def remainders(cells, log_cells, offsets, log_priors, costs, regrets, per_class,
 
 
 @njit(nogil=True, cache=True)
-def draw_paths(cells, log_cells, offsets, log_priors, labels, seed, paths):
+def draw_paths(model, labels, seed, paths):
     """paths[b, k] = pi_k of an instance of class labels[b]; the priors throughout if that is impossible."""
     np.random.seed(seed)
+    cells, log_cells, offsets, log_priors = model
     n = log_priors.size
     logs = np.empty(n)
     for b in range(paths.shape[0]):
@@ -200,23 +232,14 @@ def seed_generator(seed):
 
 
 @njit(nogil=True, cache=True)
-def roll_out(
-    kind,
-    table,
-    index,
-    costs,
-    regrets,
-    cells,
-    log_cells,
-    offsets,
-    horizon,
-    stage,
-    beliefs,
-    per_class,
-    seed,
-    out,
-):
-    """Mean cost of asking the feature of this stage and then following the rule, for each belief."""
+def roll_out(rule, model, horizon, stage, beliefs, per_class, seed, out):
+    """Mean cost of asking the feature of this stage and then following the rule, for each belief.
+
+    ``rule`` is a stop test as :func:`etana.kernels.rules.stops` takes it: kind, table, index, costs, regrets.
+    ``beliefs`` float64 (rows, N), ``out`` float64 (rows,); ``per_class`` walks for each belief and class.
+    """
+    kind, table, index, costs, regrets = rule
+    cells, log_cells, offsets = model.cells, model.log_cells, model.offsets
     n = beliefs.shape[1]
     start, logs = np.empty(n), np.empty(n)
     belief, scratch = np.empty(n), np.empty(n)

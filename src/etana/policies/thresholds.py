@@ -99,20 +99,9 @@ class ThresholdPolicy(Policy):
     def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
         """By simulation: thresholds hold no values."""
         problem, out = self.problem, np.empty(len(beliefs))
-        with np.errstate(divide="ignore"):
-            log_cells = np.log(problem.cells[: problem.offsets[self.horizon]])
-        kernels.roll_out(
-            *self.rule.arguments(),
-            problem.cells,
-            log_cells,
-            problem.offsets,
-            self.horizon,
-            stage,
-            beliefs,
-            max(_ROLL_OUTS // problem.n_classes, 1),
-            _seeds(self.random_state)[3],
-            out,
-        )
+        draws, seed = max(_ROLL_OUTS // problem.n_classes, 1), _seeds(self.random_state)[3]
+        model = _model(problem, self.horizon)
+        kernels.roll_out(self.rule.arguments(), model, self.horizon, stage, beliefs, draws, seed, out)
         return out
 
 
@@ -243,7 +232,7 @@ class ThresholdSolver:
         left = np.empty(limit + 1)
         prices, regrets = problem.feature_costs / problem.scale, problem.regrets / problem.scale
         seed = _seeds(self.random_state)[0]
-        kernels.remainders(*_model(problem, limit), prices, regrets, per_class, seed, left)
+        kernels.remainders(_model(problem, limit), prices, regrets, per_class, seed, left)
         enough = np.flatnonzero(left <= self.tolerance * left[0])
         horizon = limit if self.original or not enough.size else int(enough[0])
         return horizon, float(left[horizon] * problem.scale) if horizon < problem.n_features else 0.0
@@ -252,7 +241,7 @@ class ThresholdSolver:
         n, per_class = problem.n_classes, self._per_class(problem.n_classes)
         labels = np.repeat(np.arange(n), per_class)
         beliefs = np.empty((len(labels), horizon + 1, n))
-        kernels.draw_paths(*_model(problem, horizon), labels, seed, beliefs)
+        kernels.draw_paths(_model(problem, horizon), labels, seed, beliefs)
         stop = np.empty(beliefs.shape[:2])
         kernels.path_costs(beliefs, regrets, stop)
         return _Batch(labels, problem.priors[labels] / per_class, beliefs, stop)
@@ -302,7 +291,7 @@ class ThresholdSolver:
     ) -> int:
         """Algorithm 1 on H_j, over the paths of class j; theta is changed in place."""
         beliefs = batch.beliefs[batch.labels == j]
-        gains = (float(self.epsilon), float(self.shift), float(self.kappa), float(self.mu), float(self.nu))
+        gains = kernels.Gains(*(float(getattr(self, name)) for name in kernels.Gains._fields))
         return kernels.spsa(
             theta,
             -1 if self.original else j,
@@ -329,10 +318,10 @@ def _start(batch: _Batch, prices: np.ndarray, regrets: np.ndarray) -> np.ndarray
     return theta
 
 
-def _model(problem: Problem, horizon: int) -> tuple[np.ndarray, ...]:
+def _model(problem: Problem, horizon: int) -> kernels.Model:
     with np.errstate(divide="ignore"):
         log_cells, log_priors = np.log(problem.cells[: problem.offsets[horizon]]), np.log(problem.priors)
-    return problem.cells, log_cells, problem.offsets, log_priors
+    return kernels.Model(problem.cells, log_cells, problem.offsets, log_priors)
 
 
 def _seeds(random_state: int) -> list[int]:

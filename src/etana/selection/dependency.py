@@ -19,24 +19,25 @@ class of row 0; the same holds for any set with a constant in it.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from etana.kernels.correlation import centred_moments, column_means
-from etana.kernels.neighbourhood import DENSITY, GAP, next_relevant, set_shares, single_shares
+from etana.kernels.neighbourhood import (
+    DENSITY,
+    GAP,
+    Block,
+    Kept,
+    Relation,
+    SetRoom,
+    SingleRoom,
+    next_relevant,
+    set_shares,
+    single_shares,
+)
 from etana.selection.base import Target
 
 __all__ = ["DENSITY", "GAP", "Dependency"]
-
-
-class Kept(NamedTuple):
-    """Kept columns: values, rows that are not 0, how many those are, one over the variance (0: constant)."""
-
-    columns: np.ndarray
-    nonzero: np.ndarray
-    n_nonzero: np.ndarray
-    inverse_variances: np.ndarray
 
 
 class Dependency:
@@ -49,8 +50,7 @@ class Dependency:
     def __init__(self, target: Target, relation: int, parameter: float, takes_constants: bool = True) -> None:
         n = target.codes.size
         self._labels = target.codes
-        self._relation = relation
-        self._parameter = float(parameter)
+        self._relation = Relation(relation, float(parameter))
         same_as_first = self._labels == self._labels[0]
         same_as_first[0] = same_as_first[1]  # the lowest other row of row 0 is row 1
         self._constant_gamma = math.nan if relation == DENSITY else _mean(same_as_first)
@@ -64,11 +64,11 @@ class Dependency:
         self.size = 0
         self._rows = np.arange(n)
         self._shares = np.empty(n)
-        self._single_scratch = (
+        self._single_room = SingleRoom(
             np.empty(n + 1, dtype=np.int64),
             np.empty((n + 1, target.n_classes), dtype=np.int64),
         )
-        self._set_scratch = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+        self._set_room = SetRoom(np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
 
     def load(self, block: np.ndarray) -> None:
         """Make the columns of ``block`` (n, b) those that pass by."""
@@ -79,7 +79,7 @@ class Dependency:
         measurable = varies & (squares > n * np.finfo(float).tiny)
         inverses = np.divide(1.0, squares / (n - 1), out=np.zeros(b), where=measurable)
         columns = np.ascontiguousarray(block.T)
-        self._block = columns, np.argsort(columns, axis=1, kind="stable"), inverses
+        self._block = Block(columns, np.argsort(columns, axis=1, kind="stable"), inverses)
 
     def unload(self) -> None:
         """Forget the block."""
@@ -89,15 +89,14 @@ class Dependency:
         """First column from ``start`` on with gamma >= (``strict``: >) ``threshold``; else the width."""
         return int(
             next_relevant(
-                *self._block,
+                self._block,
                 self._labels,
                 self._relation,
-                self._parameter,
                 self._constant_gamma if self._takes_constants else math.nan,
                 start,
                 threshold,
                 strict,
-                *self._single_scratch,
+                self._single_room,
                 self._shares,
             )
         )
@@ -105,14 +104,14 @@ class Dependency:
     def push(self, j: int) -> None:
         """Keep column ``j`` of the block."""
         m = self.size
-        if m == self._kept[0].shape[0]:
+        if m == self._kept.columns.shape[0]:
             self._kept = Kept(*(np.concatenate([array, np.empty_like(array)]) for array in self._kept))
         columns, nonzero, n_nonzero, inverse_variances = self._kept
-        columns[m] = self._block[0][j]
+        columns[m] = self._block.columns[j]
         rows = np.flatnonzero(columns[m])
         nonzero[m, : rows.size] = rows
         n_nonzero[m] = rows.size
-        inverse_variances[m] = self._block[2][j]
+        inverse_variances[m] = self._block.inverse_variances[j]
         self.size = m + 1
 
     def keep(self, positions: Sequence[int]) -> None:
@@ -131,14 +130,13 @@ class Dependency:
         if ids.size == 1:
             return self._single(int(ids[0]))
         complete = set_shares(
-            *self._kept,
+            self._kept,
             ids,
             self._labels,
             self._relation,
-            self._parameter,
             floor,
             self._rows,
-            *self._set_scratch,
+            self._set_room,
             self._shares,
         )
         return _mean(self._shares) if complete else -math.inf
@@ -151,10 +149,9 @@ class Dependency:
             self._kept.inverse_variances[position],
             self._labels,
             self._relation,
-            self._parameter,
             -math.inf,
             math.inf,
-            *self._single_scratch,
+            self._single_room,
             self._shares,
         )
         return _mean(self._shares)
