@@ -248,7 +248,6 @@ def test_what_cannot_be_stored(tmp_path):
         (BaseEstimator, "cannot be stored"),
         (ETANAClassifier(solver=Own()).fit(X, y), "solver of your own.*Own; only ExactSolver"),
         (ETANAClassifier(random_state=np.random.default_rng(0)).fit(X, y), "random_state.*whole number"),
-        (ETANAClassifier(0.001, n_bins=5, solver=PointsSolver(8, random_state=None)).fit(X, y), "whole number"),
         (ETANAClassifier().fit(X, y).set_params(n_bins=object()), "n_bins is object"),
         (ETANAClassifier().fit(X, y).set_params(priors=np.ones(3, complex)), "priors is an array of complex128"),
     ):

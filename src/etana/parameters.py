@@ -104,7 +104,12 @@ def _within(x: float, least: float | None, most: float | None) -> bool:
 
 
 def _bounds(bounds: dict[str, float | None]) -> str:
-    given = [f"{sign} {bound:.15g}" for sign, bound in bounds.items() if bound is not None]
+    # Whole bounds in full; others as short as they are exact.
+    given = [
+        f"{sign} {bound if isinstance(bound, int) else format(bound, '.15g')}"
+        for sign, bound in bounds.items()
+        if bound is not None
+    ]
     return " " + " and ".join(given) if given else ""
 
 

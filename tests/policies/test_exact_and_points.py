@@ -41,6 +41,43 @@ def test_one_feature_by_hand():
     assert ExactSolver().solve(dear).expected_cost == pytest.approx(0.5)
 
 
+def _skewed_problem(rng):
+    """Rare classes, dear mistakes, and prices that are small beside what is at stake."""
+    k, v = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    likelihoods = rng.dirichlet(np.full(v, rng.choice([0.3, 1.0, 3.0])), size=(k, 2)).transpose(0, 2, 1)
+    rare = 10 ** rng.uniform(-8, -0.3)
+    priors = np.array([1 - rare, rare])[:: rng.choice([1, -1])]
+    mistakes = np.array([[0, 10 ** rng.uniform(-3, 6)], [10 ** rng.uniform(-3, 6), 0]])
+    at_stake = (priors @ mistakes).min()
+    return Problem(priors, likelihoods, at_stake * 10 ** rng.uniform(-4, 0, size=k) * (rng.random(k) > 0.1), mistakes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_skewed_costs_against_brute_force(seed):
+    """The tolerance is a share of the cost, however rare a class and however dear its mistakes."""
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        problem = _skewed_problem(rng)
+        policy, true = ExactSolver().solve(problem), optimum(problem)
+        at_stake = (problem.priors @ problem.misclassification_costs).min()
+        allowed = 1e-5 * max(true, 1e-4 * at_stake)
+        assert policy.lower_bound <= true + 1e-3 * allowed
+        assert true - 1e-3 * allowed <= policy.expected_cost <= policy.lower_bound + allowed
+        assert carried_out(problem, policy) == pytest.approx(policy.expected_cost, abs=allowed)
+
+
+def test_one_in_a_million():
+    """Sixty-four weak tests at a price of 1 are not worth it where deciding at once costs 1."""
+    weak = np.tile([[[0.6, 0.4], [0.4, 0.6]]], (64, 1, 1))
+    policy = ExactSolver().solve(Problem([1 - 1e-6, 1e-6], weak, 1, [[0, 100], [1e6, 0]]))
+    assert policy.expected_cost == pytest.approx(1.0, rel=1e-12)
+    assert policy.expectation.cost == pytest.approx(1.0, rel=1e-12)
+    rare = ExactSolver().solve(Problem([1 - 1e-4, 1e-4], weak, 0.1, [[0, 100], [1e6, 0]]))
+    assert 0 <= rare.gap <= 1e-5 * rare.expected_cost
+    seen = rare.expectation
+    assert rare.expected_cost == pytest.approx(seen.cost, abs=4.5 * seen.standard_error)
+
+
 def test_thresholds_by_hand():
     """With one feature the continuation interval ends where asking and stopping cost the same."""
     problem = Problem([0.5, 0.5], [[[0.9, 0.2], [0.1, 0.8]]], 0.05)
@@ -180,6 +217,8 @@ def test_errors_name_the_cure():
         ExactSolver(tolerance=-1).solve(Problem([0.5, 0.5], np.full((1, 2, 2), 0.5), 0.1))
     with pytest.raises(InputError, match="n_points is 1"):
         PointsSolver(n_points=1).solve(three)
+    with pytest.raises(InputError, match="random_state is None; it must be a whole number >= 0"):
+        PointsSolver(random_state=None).solve(three)
     with pytest.raises(InputError, match="solver is 'best'"):
         solver_for("best", three)
     policy = PointsSolver().solve(three)

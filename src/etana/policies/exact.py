@@ -8,19 +8,27 @@ J_k(0) = J_k(1) = 0, and (Theorem 2 of the paper)::
 Because g is linear on either side of its peak and C_k is concave, the beliefs that continue form one interval
 (lo_k, hi_k) around the peak: a policy is two numbers per stage (Theorem 3 for N = 2).
 
-Each J_k is held by chords between breakpoints that are refined until the triangle between chord and tangents is
-lower than a tolerance tau, so what is held, L_k, satisfies L_k <= J_k. A policy that stops where g <= C_k
-computed from L_{k+1} costs at most tau more for each stage it visits, and it visits at most V_0 / c_min stages
-in the mean, where V_0 is its own cost. Hence::
+**Two bounds.** Each J_k is held by chords between breakpoints, refined until the triangle between chord and tangents
+is lower than a tolerance tau: what is held, L_k, satisfies L_k <= J_k. The policy continues where C_k computed from
+L_{k+1} is below g. At every breakpoint stands also the line of a plan: the price, and for each answer a plan of the
+stage behind; at the corners, the plan to stop. The least of all plans at x is never below what the policy costs: by
+induction, where it continues it pays at most C_k computed from the least plans behind, which no line of stage k is
+below; where it stops, no line is below g. So neither is U_k(x), the smaller of the two plans next to x. Hence::
 
-    L_0  <=  optimum  <=  V_0  <=  (L_0 + tau) / (1 - tau / c_min)
+    L_0  <=  optimum  <=  cost of the policy  <=  U_0
+
+and tau is lowered until U_0 - L_0, at the prior, is small. What is announced is U_0.
+
+**Skewed costs.** Beliefs are weighed by what missing a class costs, so that g always has its peak in the middle (see
+:mod:`etana.kernels.exact`): a class of one in a million that must not be missed is solved as precisely as any other.
 
 **Effective horizon.** The recursion starts at a stage H that is doubled until it no longer matters: started from
 g it gives the cost of a policy that stops at H; started from min(g, c_{H+1}), the cost if one further feature
 told the class for sure, it gives a bound that no policy beats. Their difference at the prior is part of the gap.
 
-**Promise.** ``expected_cost - lower_bound`` is at most ``tolerance`` times the largest regret, unless
-breakpoints run out (``max_points``) on a problem with very many nearly free stages; the gap then says so.
+**Promise.** ``expected_cost - lower_bound`` is at most ``tolerance`` times ``lower_bound`` less the cost that no
+decision avoids, or times a ten-thousandth of the cost of deciding at once where that is more; unless breakpoints run
+out (``max_points``) on a problem with very many nearly free stages, in which case the gap says so.
 Memory is two numbers per stage up to H.
 """
 
@@ -44,6 +52,10 @@ _FIRST_HORIZON = 64
 _KEPT_STAGES = 1024
 _GUIDE = 2049
 _LEAST_POINTS, _MOST_POINTS = 16, 2**24
+_NOTHING = 1e-4  # share of the cost of deciding at once below which a cost is not resolved further
+_CORNER = 0.25  # share of what is at stake at the start below which a belief counts as close to a corner
+_FIRST_TAU = 0.5  # of the distance that is allowed
+_LEAST_TAU = 1e-12
 
 
 class ExactSolver:
@@ -52,7 +64,7 @@ class ExactSolver:
     Parameters
     ----------
     tolerance : float
-        Largest distance from the optimum, in units of the largest regret (1 with 0/1 costs).
+        Largest distance from the optimum, as a share of it.
     max_points : int
         Most breakpoints per stage.
 
@@ -83,43 +95,45 @@ class ExactSolver:
 
 
 class _Induction:
-    """One backward induction: buffers, tolerance per stage, and the horizon that was found."""
+    """One backward induction: buffers, tolerance per stage, and the horizon that was found.
+
+    Functions are held in the coordinate of :mod:`etana.kernels.exact`; ``weights`` are the regrets R_i of the classes.
+    ``value``, ``lower`` and ``upper`` are in the unit of the costs.
+    """
 
     def __init__(self, problem: Problem, tolerance: float, max_points: int) -> None:
         self._set(problem, max_points)
-        regrets = problem.regrets
-        allowed = tolerance * problem.scale
-        horizon = self._skip_free(min(_FIRST_HORIZON, problem.n_features))
-        if not 0.0 < self._peak() < 1.0:
+        if not self._decides():
             self._trivial()
             return
-        prior = float(problem.priors[1])
-        bound = float((problem.priors @ regrets).min())
+        x, scale = self._coordinate(problem.priors[None, :])
+        self._prior, self._unit = float(x[0]), float(scale[0])
+        stop = self.at_stake
+        self.horizon = self._skip_free(min(_FIRST_HORIZON, problem.n_features))
+        self.tau = _FIRST_TAU * tolerance
         while True:
-            self.horizon = horizon
-            self.tau = 0.5 * allowed / (1.0 + self._visits(horizon, bound))
-            self.thresholds = np.empty((horizon, 2))
-            xs, vs, worst, total = self.run(0, horizon, *self._terminal(np.inf), self.thresholds)
-            self.value = float(np.interp(prior, xs, vs))
-            self.upper = self.value + self._excess(worst, total)
-            self.lower = self.value
-            bound = min(bound, self.upper)
-            if horizon == problem.n_features:
+            value, upper, lower, precise = self._bounds()
+            allowed = tolerance * max(lower, _NOTHING * stop)
+            if value - lower > 0.5 * allowed and self.horizon < problem.n_features:
+                self.horizon = self._skip_free(min(2 * self.horizon, problem.n_features))
+            elif upper - lower > allowed and precise and self.tau > _LEAST_TAU:
+                # The gap falls about as tau does.
+                self.tau *= float(np.clip(0.4 * allowed / (upper - lower), 1 / 64, 0.5))
+            else:
                 break
-            relaxed = self._terminal(problem.feature_costs[horizon])
-            xs, vs, _, _ = self.run(0, horizon, *relaxed, np.empty((horizon, 2)))
-            self.lower = float(np.interp(prior, xs, vs))
-            if self.value - self.lower <= 0.5 * allowed:
-                break
-            horizon = self._skip_free(min(2 * horizon, problem.n_features))
+        self.value, self.upper, self.lower = (v * self._unit for v in (value, upper, lower))
 
     def _set(self, problem: Problem, max_points: int) -> None:
         self.problem = problem
         self.max_points = max_points
         regrets = problem.regrets
         first = 0 if regrets[0, 0] == 0.0 else 1
-        # Slopes of g left and right of its peak; a decision that is never wrong leaves nothing to decide.
-        self.left, self.right = regrets[1, first], regrets[0, 1 - first]
+        # What each class costs where it is missed; a decision that is never wrong leaves nothing to decide.
+        self.weights = np.array([regrets[0, 1 - first], regrets[1, first]])
+        # x is the share of the class with less at stake: near 0 floating point is finer than near 1.
+        at_stake = self.weights * problem.priors
+        self.turned = bool(at_stake[1] > at_stake[0])
+        self.at_stake = float(at_stake.min() / at_stake.sum()) if at_stake.any() else 0.0
 
     @classmethod
     def restore(cls, problem: Problem, horizon: int, state: State) -> _Induction:
@@ -129,18 +143,18 @@ class _Induction:
         self.horizon = horizon
         self.thresholds = state.array("table", (horizon, 2))
         # g must have a peak inside (0, 1), or there is nothing to decide and the policy has no stages.
-        if horizon and not 0 < self._peak() < 1:
-            raise InputError(f"misclassification costs {self.left} and {self.right} are no match for these stages")
+        if horizon and not self._decides():
+            raise InputError(f"misclassification costs {self.weights} are no match for these stages")
         self.tau = state.number("tau", np.finfo(np.float64).tiny)
         self.value, self.lower = state.number("value"), state.number("lower")
         self.upper = state.number("upper")
         return self
 
-    def _peak(self) -> float:
-        """Where g is largest; 0 or 1 if one mistake is free, or beyond measure cheaper than the other."""
+    def _decides(self) -> bool:
+        """Whether both mistakes cost something, and neither is beyond measure cheaper than the other."""
         with np.errstate(over="ignore"):
-            both = self.left + self.right
-        return float(self.right / both) if both > 0 else 0.0
+            both = self.weights.sum()
+        return bool(0.0 < self.weights[0] / both < 1.0) if both > 0 else False
 
     def _trivial(self) -> None:
         self.horizon, self.tau = 0, 1.0
@@ -153,63 +167,104 @@ class _Induction:
         paid = np.flatnonzero(self.problem.feature_costs[horizon:] > 0)
         return horizon + int(paid[0]) if paid.size else self.problem.n_features
 
-    def _visits(self, horizon: int, bound: float) -> float:
-        """Most stages that a policy of at most this cost visits in the mean."""
-        cheapest = self.problem.feature_costs[:horizon].min(initial=np.inf)
-        return min(float(horizon), bound / cheapest) if cheapest > 0 else float(horizon)
+    @cached_property
+    def stages(self) -> kernel.Stages:
+        """The problem as the kernels read it."""
+        problem = self.problem
+        cells, weights = problem.cells, self.weights
+        if self.turned:
+            cells, weights = np.ascontiguousarray(cells[:, ::-1]), weights[::-1]
+        return kernel.Stages(cells, problem.offsets, problem.feature_costs[:, None] / weights)
 
-    def _excess(self, worst: float, total: float) -> float:
-        cheapest = self.problem.feature_costs[: self.horizon].min(initial=np.inf)
-        if worst == 0.0 or cheapest <= worst:
-            return total
-        return min(total, (self.value + worst) / (1.0 - worst / cheapest) - self.value)
+    def _coordinate(self, beliefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """x of each belief, and what a cost at x is to be multiplied by."""
+        weighed = beliefs * self.weights
+        scale = weighed.sum(axis=1)
+        return weighed[:, 0 if self.turned else 1] / scale, scale
 
-    def _terminal(self, ceiling: float) -> tuple[np.ndarray, np.ndarray]:
-        """Breakpoints of min(g, ceiling)."""
-        peak = self.right / (self.left + self.right)
-        if ceiling >= self.left * peak:
-            return np.array([0.0, peak, 1.0]), np.array([0.0, self.left * peak, 0.0])
-        low, high = ceiling / self.left, 1.0 - ceiling / self.right
+    def _bounds(self) -> tuple[float, float, float, bool]:
+        """At the prior: L_0 and U_0 of stopping at the horizon, a bound for all stages, and whether room sufficed."""
+        thresholds = np.empty((self.horizon, 2))
+        held, m, worst = self.run(0, self.horizon, *self._terminal(None), thresholds)
+        # The kernel's log-odds are those of x; a policy compares those of class 1.
+        odds = -thresholds[:, ::-1] if self.turned else thresholds
+        self.thresholds = odds + np.log(self.weights[0] / self.weights[1])
+        value, upper = self._read(held, m)
+        lower, precise = value, worst <= self.tau
+        if self.horizon < self.problem.n_features:
+            scrap = np.empty_like(thresholds)
+            held, m, worst = self.run(0, self.horizon, *self._terminal(self.stages.prices[self.horizon]), scrap)
+            lower, precise = self._read(held, m)[0], precise and worst <= self.tau
+        return value, max(upper, lower), lower, precise
+
+    def _read(self, held: kernel.Held, m: int) -> tuple[float, float]:
+        """The lower and the upper function at the prior."""
+        x = self._prior
+        s = int(np.clip(np.searchsorted(held.xs[:m], x, side="right") - 1, 0, m - 2))
+        plans = held.up0[s : s + 2] * (1.0 - x) + held.up1[s : s + 2] * x
+        return float(np.interp(x, held.xs[:m], held.vs[:m])), float(plans.min())
+
+    def _terminal(self, prices: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Breakpoints of g, or of the smaller of g and one further price."""
+        if prices is None or prices.sum() >= 1.0:
+            return np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 0.0])
+        low = prices[0] / (1.0 + prices[0] - prices[1])
+        away = prices[1] / (1.0 + prices[1] - prices[0])
         if low == 0.0:
             return np.array([0.0, 1.0]), np.zeros(2)
-        return np.array([0.0, low, high, 1.0]), np.array([0.0, ceiling, ceiling, 0.0])
+        return np.array([0.0, low, 1.0 - away, 1.0]), np.array([0.0, low, away, 0.0])
 
     def run(
         self, start: int, end: int, xs: np.ndarray, vs: np.ndarray, thresholds: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """Back up the function (xs, vs) of stage ``end`` to stage ``start``."""
-        size = self.max_points
-        x, v, new_x, new_v, at0, at1 = (np.empty(size) for _ in range(6))
-        x[: xs.size], v[: vs.size] = xs, vs
-        m, worst, total = kernel.backward(
-            self.problem.cells, self.problem.offsets, self.problem.feature_costs, self.left, self.right,
-            start, end, x, v, xs.size, self.tau, new_x, new_v, at0, at1,
-            np.empty(_GUIDE, dtype=np.int64), np.empty((256, 6)), thresholds,
-        )  # fmt: skip
-        return x[:m].copy(), v[:m].copy(), worst, total
+    ) -> tuple[kernel.Held, int, float]:
+        """Back up the function (xs, vs) of stage ``end`` to stage ``start``; the largest error of a chord."""
+        held, other = (kernel.Held(*np.empty((4, self.max_points))) for _ in range(2))
+        m = xs.size
+        held.xs[:m], held.vs[:m] = xs, vs
+        # Stopping left and right of the middle.
+        held.up0[:m], held.up1[:m] = xs > 0.5, xs <= 0.5
+        at0, at1 = np.empty((2, self.max_points))
+        room = kernel.Room(at0, at1, np.empty(_GUIDE, dtype=np.int64), np.empty((256, 10)))
+        precision = kernel.Precision(self.tau, _CORNER * self.at_stake)
+        m, worst = kernel.backward(self.stages, start, end, held, m, other, room, precision, thresholds)
+        return held, m, worst
+
+    def _function(self, held: kernel.Held, m: int) -> tuple[np.ndarray, np.ndarray]:
+        return held.xs[:m].copy(), held.vs[:m].copy()
 
     @cached_property
     def early(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """J_k for the first stages, made when somebody asks for a value."""
         kept = min(self.horizon, _KEPT_STAGES)
         scrap = np.empty((self.horizon, 2))
-        xs, vs = self._terminal(np.inf)
+        function = self._terminal(None)
         if kept < self.horizon:
-            xs, vs, _, _ = self.run(kept, self.horizon, xs, vs, scrap)
-        functions = [(xs, vs)]
+            function = self._function(*self.run(kept, self.horizon, *function, scrap)[:2])
+        functions = [function]
         for k in range(kept - 1, -1, -1):
-            xs, vs, _, _ = self.run(k, k + 1, xs, vs, scrap)
-            functions.append((xs, vs))
+            function = self._function(*self.run(k, k + 1, *function, scrap)[:2])
+            functions.append(function)
         return functions[::-1]
 
     def function(self, stage: int) -> tuple[np.ndarray, np.ndarray]:
         """J_stage as breakpoints."""
         if stage < len(self.early):
             return self.early[stage]
-        xs, vs = self._terminal(np.inf)
+        terminal = self._terminal(None)
         if stage >= self.horizon:
-            return xs, vs
-        return self.run(stage, self.horizon, xs, vs, np.empty((self.horizon, 2)))[:2]
+            return terminal
+        return self._function(*self.run(stage, self.horizon, *terminal, np.empty((self.horizon, 2)))[:2])
+
+    def continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
+        """C_stage at each belief."""
+        xs, vs = self.function(stage + 1)
+        at0, at1 = np.empty((2, xs.size))
+        guide = np.empty(_GUIDE, dtype=np.int64)
+        kernel.segment_lines(xs, vs, xs.size, at0, at1, guide)
+        ahead = kernel.Ahead(kernel.Held(xs, vs, np.zeros(xs.size), np.zeros(xs.size)), xs.size, at0, at1, guide)
+        where, scale = self._coordinate(beliefs)
+        tangents = [kernel.cost_to_go(x, self.stages, stage, ahead) for x in where]
+        return scale * np.array([kernel.lower(t, x) for t, x in zip(tangents, where, strict=True)])
 
 
 class ExactPolicy(Policy):
@@ -230,7 +285,7 @@ class ExactPolicy(Policy):
 
     @property
     def expected_cost(self) -> float:
-        """Cost of the policy under its model, at most the solver's tolerance above the truth."""
+        """Cost of the policy under its model: never below the truth, and above it by the solver's tolerance at most."""
         return self._induction.upper + self.problem.floor_cost
 
     @cached_property
@@ -251,14 +306,4 @@ class ExactPolicy(Policy):
         return cls(problem, _Induction.restore(problem, horizon, state))
 
     def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
-        xs, vs = self._induction.function(stage + 1)
-        at0, at1 = np.empty(xs.size), np.empty(xs.size)
-        guide = np.empty(_GUIDE, dtype=np.int64)
-        kernel.segment_lines(xs, vs, xs.size, at0, at1, guide)
-        first, last = self.problem.offsets[stage], self.problem.offsets[stage + 1]
-        cost = self.problem.feature_costs[stage]
-        out = np.empty(len(beliefs))
-        for r, x in enumerate(beliefs[:, 1]):
-            line0, line1 = kernel.backed_up_line(x, self.problem.cells, first, last, cost, xs, xs.size, at0, at1, guide)
-            out[r] = line0 + (line1 - line0) * x
-        return out
+        return self._induction.continuation(stage, beliefs)
