@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etana.errors import InputError
+from etana.errors import CostWarning, InputError
 from etana.kernels import thresholds as kernels
 from etana.kernels.rules import LINEAR
 from etana.policies.thresholds import ThresholdSolver
@@ -283,7 +283,7 @@ def test_spsa_against_its_twin(sample):
         down = kernels.mean_cost(expected - width * signs, paths, costs, spent, 0, 50)
         expected -= 0.1667 * (t + 1.5) ** -0.602 * (up - down) / (2 * width) * signs
     kernels.seed_generator(1)
-    assert kernels.spsa(theta, -1, free, paths, costs, spent, gains, 1e-300, 25, False) == 25
+    assert kernels.spsa(theta, np.empty(0, dtype=np.int64), free, paths, costs, spent, gains, 1e-300, 25, False) == 25
     np.testing.assert_allclose(theta, expected, rtol=1e-12)
 
     kernels.seed_generator(1)
@@ -291,7 +291,34 @@ def test_spsa_against_its_twin(sample):
     free[2] = True
     theta[[0, 1, 3], 1] = np.minimum(theta[[0, 1, 3], 1], 0)
     before = kernels.mean_cost(theta, paths, costs, spent, 0, 50)
-    kernels.spsa(theta, 1, free, paths, costs, spent, gains, 1e-300, 200, False)
+    kernels.spsa(theta, np.array([1]), free, paths, costs, spent, gains, 1e-300, 200, False)
     assert kernels.mean_cost(theta, paths, costs, spent, 0, 50) < before
     np.testing.assert_array_equal(theta[2], start[2])
     assert (np.delete(theta[:, 1], 2) <= 0).all()
+
+
+def test_corners_stop_for_the_decision_that_is_best_there():
+    """Deciding the other class is right: what must come out is the policy of the usual costs, with names exchanged."""
+    likelihoods = np.array([[[0.9, 0.1], [0.1, 0.9]]] * 4)
+    with pytest.warns(CostWarning):
+        problem = Problem([0.5, 0.5], likelihoods, 0.01, [[1, 0], [0, 1]])
+    policy = ThresholdSolver().solve(problem)
+    assert policy.expected_cost < 1.05 * optimum(problem)
+    assert policy.expected_cost < 0.1
+    assert policy.decide([0.9, 0.1]) == 1
+
+
+@pytest.mark.parametrize("decisions", [[1, 2, 0], [2, 1, 0], [1, 1, 0]])
+def test_which_decision_is_best_for_a_class_does_not_matter(decisions):
+    rng = np.random.default_rng(3)
+    likelihoods = rng.dirichlet(np.ones(3), size=(5, 3)).transpose(0, 2, 1)
+    usual = rng.uniform(0.5, 2, size=(3, 3)) * (1 - np.eye(3))
+    with pytest.warns(CostWarning):
+        problem = Problem([0.3, 0.3, 0.4], likelihoods, 0.02, usual[:, decisions])
+    policy = ThresholdSolver().solve(problem)
+    assert policy.expected_cost <= 1.1 * optimum(problem)
+    for corner in np.eye(3):
+        assert policy.stops(0, corner)
+    if sorted(decisions) == [0, 1, 2]:
+        plain = ThresholdSolver().solve(Problem([0.3, 0.3, 0.4], likelihoods, 0.02, usual))
+        assert policy.expected_cost == pytest.approx(plain.expected_cost, rel=1e-9)

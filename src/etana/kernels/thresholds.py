@@ -166,13 +166,15 @@ def mean_cost(theta, paths, costs, spent, first, last):
 
 
 @njit(nogil=True, cache=True)
-def spsa(theta, corner, free, paths, costs, spent, gains, tolerance, iterations, single):
+def spsa(theta, corners, free, paths, costs, spent, gains, tolerance, iterations, single):
     """Algorithm 1 of the paper, in place; the number of iterations made.
 
-    ``gains`` are epsilon, shift, kappa, mu, nu. ``corner`` >= 0 keeps theta[k, corner] <= 0, and then the
-    cheapest theta that was met is returned in place of the last one. ``free`` stages are not touched.
-    ``single`` estimates each gradient on one path, drawn at random, in place of all of them. The caller seeds
-    the generator.
+    ``theta`` float64 (H, N) is the threshold of one decision; ``corners`` int64 are classes whose corner it keeps,
+    theta[k, corner] <= 0, and if there are any, the cheapest theta that was met is returned in place of the last one.
+    ``free`` bool (H,) stages are not touched. ``paths`` float64 (P, H + 1, N) and ``costs`` float64 (P, H + 1) are
+    beliefs and what stopping there costs, ``spent`` float64 (H + 1,) what was paid until then. ``gains`` are those of
+    :class:`Gains`. ``single`` estimates each gradient on one path, drawn at random, in place of all of them. The caller
+    seeds the generator.
     """
     epsilon, shift, kappa, mu, nu = gains
     signs, plus, minus, best = np.zeros_like(theta), theta.copy(), theta.copy(), theta.copy()
@@ -185,24 +187,24 @@ def spsa(theta, corner, free, paths, costs, spent, gains, tolerance, iterations,
             first = int(np.random.random() * paths.shape[0])
             last = first + 1
         draw_signs(free, signs)
-        step_to(theta, width, signs, corner, free, plus)
-        step_to(theta, -width, signs, corner, free, minus)
+        step_to(theta, width, signs, corners, free, plus)
+        step_to(theta, -width, signs, corners, free, minus)
         up = mean_cost(plus, paths, costs, spent, first, last)
         down = mean_cost(minus, paths, costs, spent, first, last)
         slope = (up - down) / (2.0 * width)
-        step_to(theta, -step * slope, signs, corner, free, theta)
-        if corner >= 0:
+        step_to(theta, -step * slope, signs, corners, free, theta)
+        if corners.size > 0:
             here = mean_cost(theta, paths, costs, spent, first, last)
             cheapest = min(here, up, down)
             if cheapest < least:
                 least = cheapest
                 met = theta if here == least else (plus if up == least else minus)
-                step_to(met, 0.0, signs, corner, free, best)
+                step_to(met, 0.0, signs, corners, free, best)
         if abs(slope) * size <= tolerance:
             iterations = t + 1
             break
-    if corner >= 0:
-        step_to(best, 0.0, signs, corner, free, theta)
+    if corners.size > 0:
+        step_to(best, 0.0, signs, corners, free, theta)
     return iterations
 
 
@@ -216,13 +218,14 @@ def draw_signs(free, signs):
 
 
 @njit(nogil=True, cache=True)
-def step_to(theta, length, signs, corner, free, out):
-    """out = theta + length signs, with out[k, corner] <= 0 at stages that are not free."""
+def step_to(theta, length, signs, corners, free, out):
+    """out = theta + length signs, with out[k, corner] <= 0 for the corners, at stages that are not free."""
     for k in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             out[k, i] = theta[k, i] + length * signs[k, i]
-        if corner >= 0 and not free[k] and out[k, corner] > 0.0:
-            out[k, corner] = 0.0
+        if not free[k]:
+            for corner in corners:
+                out[k, corner] = min(out[k, corner], 0.0)
 
 
 @njit(nogil=True, cache=True)

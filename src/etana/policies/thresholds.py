@@ -25,7 +25,8 @@ What the paper leaves open is chosen so:
 * Start: theta_{k,j} = R_j - t_k, "stop where the regret of j is at most t_k". t_k is the level that is
   cheapest on the batch given the later ones, found from the last stage back, and at least c_{k+1}, where
   stopping is right.
-* theta_{k,j} keeps its own corner, theta_{k,j,j} <= 0, as Theorem 3 demands.
+* theta_{k,j} keeps the corners of those classes i for which j is the best decision, theta_{k,j,i} <= 0, as Theorem 3
+  demands, and is trained on instances of these classes. Where the right answer is the best decision that is class j.
 * The cheapest theta met is kept, not the last, and it replaces the start only if the policy of all thresholds
   together becomes cheaper on a second batch that took no part in the search.
 * A feature that is free is always asked.
@@ -255,10 +256,12 @@ class ThresholdSolver:
         theta = _start(batch, prices, regrets)
         cost = judge.cost(theta, spent)
         kernels.seed_generator(seeds[3])
-        for j in np.flatnonzero(problem.priors > 0):
-            found = theta[:, j].copy()
+        best = _best_decisions(regrets)
+        for i in np.flatnonzero(problem.priors > 0):
+            j = int(best[i])
+            found, corners = theta[:, j].copy(), np.flatnonzero(best == j)
             for _ in range(self.restarts):
-                iterations[j] += self._spsa(found, int(j), free, batch, regrets, spent)
+                iterations[j] += self._spsa(found, int(i), j, corners, free, batch, regrets, spent)
             tried = theta.copy()
             tried[:, j] = found
             if (now := judge.cost(tried, spent)) < cost:
@@ -276,25 +279,28 @@ class ThresholdSolver:
         kernels.seed_generator(seeds[3])
         for j in np.flatnonzero(problem.priors > 0):
             found = theta[:, j].copy()
-            iterations[j] = self._spsa(found, int(j), free, batch, regrets, spent)
+            none = np.empty(0, dtype=np.int64)
+            iterations[j] = self._spsa(found, int(j), int(j), none, free, batch, regrets, spent)
             theta[:, j] = found
         return theta
 
     def _spsa(
         self,
         theta: np.ndarray,
+        i: int,
         j: int,
+        corners: np.ndarray,
         free: np.ndarray,
         batch: _Batch,
         regrets: np.ndarray,
         spent: np.ndarray,
     ) -> int:
-        """Algorithm 1 on H_j, over the paths of class j; theta is changed in place."""
-        beliefs = batch.beliefs[batch.labels == j]
+        """Algorithm 1 for decision j, over the paths of class i; theta is changed in place."""
+        beliefs = batch.beliefs[batch.labels == i]
         gains = kernels.Gains(*(float(getattr(self, name)) for name in kernels.Gains._fields))
         return kernels.spsa(
             theta,
-            -1 if self.original else j,
+            corners,
             free,
             beliefs,
             beliefs @ regrets[:, j],
@@ -307,15 +313,21 @@ class ThresholdSolver:
 
 
 def _start(batch: _Batch, prices: np.ndarray, regrets: np.ndarray) -> np.ndarray:
-    """theta_{k,j} = R_j - t_k with its own corner kept; a free stage never stops."""
+    """theta_{k,j} = R_j - t_k with its corners kept; a free stage never stops."""
     levels = np.empty(len(prices))
     order = np.ascontiguousarray(np.argsort(batch.stop, axis=0, kind="stable").T)
     kernels.fit_levels(batch.stop, order, prices, batch.weights, levels)
     theta = regrets.T[None, :, :] - levels[:, None, None]
-    own = np.arange(regrets.shape[0])
-    theta[:, own, own] = np.minimum(theta[:, own, own], 0.0)
+    classes, best = np.arange(regrets.shape[0]), _best_decisions(regrets)
+    theta[:, best, classes] = np.minimum(theta[:, best, classes], 0.0)
     theta[prices == 0] = 1.0
     return theta
+
+
+def _best_decisions(regrets: np.ndarray) -> np.ndarray:
+    """The decision without regret for each class: its own if that is one, else the first."""
+    own = np.arange(len(regrets))
+    return np.where(regrets[own, own] == 0.0, own, regrets.argmin(axis=1))
 
 
 def _model(problem: Problem, horizon: int) -> kernels.Model:
