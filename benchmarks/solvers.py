@@ -64,7 +64,7 @@ def main() -> None:
     if given.one:
         print(json.dumps(measure(*given.one, str(folder))))
         return
-    from etana.experiments.published import SECONDS
+    from reproduction.paper.published import SECONDS
 
     console, results = Console(width=130), []
     table = Table("data", "classes", "solver", title=f"Solvers; given up after {given.patience:g} s")

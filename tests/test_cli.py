@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import etana
 from etana.cli import app
+from reference import ROOT
 
 ETANA = [sys.executable, "-m", "etana.cli"]
 
@@ -112,13 +113,13 @@ def test_long_files_take_no_more_memory(clinic, tmp_path):
         body = lines[1:] * (rows // len(lines[1:]) + 1)
         (tmp_path / "long.csv").write_text("".join([lines[0], *body[:rows]]))
         code = (
-            "import sys; from etana.cli import app; from etana.experiments.worker import peak_memory\n"
+            "import sys; from etana.cli import app; from reproduction.worker import peak_memory\n"
             "try: app(sys.argv[1:])\n"
             "except SystemExit: pass\n"
             "print(peak_memory())"
         )
         args = ["classify", str(folder / "model.etana"), str(tmp_path / "long.csv"), "-o", str(tmp_path / "o.csv")]
-        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True, cwd=ROOT)
         peaks.append(int(done.stdout))
         assert (tmp_path / "o.csv").read_text().count("\n") == rows + 1
     assert peaks[1] < 1.25 * peaks[0]

@@ -88,7 +88,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the split into training and test rows.", min=0)] = 0,
 ) -> None:
     """Fit on data bundled with scikit-learn, and show what is saved."""
-    from etana.screens import show_demo
+    from etana.commands.demo import show_demo
 
     with _one_line_errors():
         show_demo(cost, seed)
@@ -116,12 +116,12 @@ def fit(
             "one order, nearest neighbours, for features that depend on each other."
         ),
     ] = "etana",
-    bins: Annotated[str, typer.Option(help="auto, or the (largest) number of bins.")] = "auto",
-    binning: Annotated[str, typer.Option(help="supervised, quantile, uniform or published.")] = "supervised",
-    ordering: Annotated[str, typer.Option(help="error, variance, information, or cost (slower).")] = "error",
-    priors: Annotated[str, typer.Option(help="empirical or uniform.")] = "empirical",
-    solver: Annotated[str, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = "auto",
-    missing: Annotated[str, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = "skip",
+    bins: Annotated[str | None, typer.Option(help="auto, or the (largest) number of bins.")] = None,
+    binning: Annotated[str | None, typer.Option(help="supervised, quantile, uniform or published.")] = None,
+    ordering: Annotated[str | None, typer.Option(help="error, variance, information, or cost (slower).")] = None,
+    priors: Annotated[str | None, typer.Option(help="empirical or uniform.")] = None,
+    solver: Annotated[str | None, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = None,
+    missing: Annotated[str | None, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
     engine: Annotated[
         str, typer.Option(help="memory: this process; dask: several; auto: memory unless there is a scheduler.")
@@ -132,18 +132,18 @@ def fit(
 ) -> None:
     """Learn a model from a table, or from a folder of parts of any size, read block by block."""
     with _one_line_errors():
-        from etana.training import train
+        from etana.commands.fit import train
 
+        given = {
+            "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
+            "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
+        }  # fmt: skip
         with _stderr().status("reading, binning and solving"):
             clf = train(
                 data, target, costs=costs, mistakes=mistakes, output=output, engine=engine, scheduler=scheduler,
-                options={
-                    "method": method, "n_bins": int(bins) if bins.isdigit() else bins, "binning": binning,
-                    "ordering": ordering,
-                    "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
-                },
+                method=method, options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
-        from etana.screens import show_model
+        from etana.commands.show import show_model
 
         typer.echo(f"etana: {output} written", err=True)
         show_model(clf.model_, most=5)
@@ -157,7 +157,7 @@ def show(
 ) -> None:
     """Say what a model is: order, costs, what it expects, how far from the optimum it can be."""
     with _one_line_errors():
-        from etana.screens import show_model
+        from etana.commands.show import show_model
 
         show_model(_load(model, trust), most)
 
@@ -172,7 +172,7 @@ def classify(
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
     with _one_line_errors():
-        from etana.scoring import classify_file
+        from etana.commands.classify import classify_file
 
         loaded = _load(model, trust)
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -193,7 +193,7 @@ def ask(
 ) -> None:
     """Ask for one value at a time, show belief and money spent, and say when to stop."""
     with _one_line_errors():
-        from etana.screens import converse
+        from etana.commands.ask import converse
 
         converse(_load(model, trust), max_cost)
 
@@ -211,11 +211,11 @@ def report(
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
     with _one_line_errors():
+        from etana.commands.model_table import read_true_labels
         from etana.report import make_report
-        from etana.scoring import read_labelled
 
         loaded = _load(model, trust)
-        table, labels = read_labelled(loaded, data, target)
+        table, labels = read_true_labels(loaded, data, target)
         with _stderr().status("classifying and drawing"):
             page = make_report(loaded, table, labels, path=None if output == "-" else output, title=title)
         if output == "-":
@@ -237,7 +237,7 @@ def select(
 ) -> None:
     """Print the columns that a streaming feature selector keeps, in order of arrival."""
     with _one_line_errors():
-        from etana.training import select_columns
+        from etana.commands.select import select_columns
 
         for name in select_columns(data, target, method, output):
             typer.echo(name)
@@ -264,18 +264,16 @@ def reproduce(
     with _one_line_errors():
         from rich.console import Console
 
-        from etana.experiments import reproduce as work
+        from etana.commands import reproduce as door
 
-        planned = work.plan(
-            output, quick=quick, beyond=beyond, data_dir=data_dir, only=only or (), again=again or (),
-            limit=time_limit, skip_slow=skip_slow, jobs=jobs, seed=seed,
+        written = door.reproduce(
+            output, Console(), _stderr(), draw_only=tables, markdown=markdown, quick=quick, beyond=beyond,
+            data_dir=data_dir, only=only or (), again=again or (), limit=time_limit, skip_slow=skip_slow, jobs=jobs,
+            seed=seed, interrupted=lambda: _complain(
+                f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED
+            ),
         )  # fmt: skip
-        if not tables:
-            try:
-                work.reproduce(planned, _stderr())
-            except KeyboardInterrupt:
-                _complain(f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED)
-        for path in work.draw(planned, output, Console(), markdown):
+        for path in written:
             typer.echo(f"etana: {path} written", err=True)
 
 
@@ -298,7 +296,7 @@ def compare(
     with _one_line_errors():
         from rich.console import Console
 
-        from etana.training import compare_file
+        from etana.commands.compare import compare_file
 
         chosen = None if methods is None else [name.strip() for name in methods.split(",")]
         comparison = compare_file(

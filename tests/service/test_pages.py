@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine
 import etana
 from conftest import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from etana import AdaptiveClassifier
+from etana.commands.classify import classify_file
 from etana.modelfile import load_model, save
-from etana.scoring import classify_file
 from etana.service.app import create_app
 from etana.service.guard import SESSION_COOKIE, session_value
 from etana.service.limits import Limits

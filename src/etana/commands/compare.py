@@ -1,0 +1,80 @@
+"""``etana compare``: all methods side by side on a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etana.commands.labels import as_classes, read_labelled
+from etana.commands.prices import read_costs
+from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
+from etana.evaluation.comparison import COMPARED, compare
+from etana.files import check_target
+from etana.table import Table
+from etana.tablefile import atomic_text, to_table
+
+__all__ = ["compare_file"]
+
+
+def compare_file(
+    data: str,
+    target: str,
+    *,
+    costs: str,
+    folds: int,
+    repeats: int,
+    methods: list[str] | None,
+    seed: int,
+    page: str | None,
+    table: str | None,
+    console: Any,
+) -> Any:
+    """Compare all methods on a file, with a progress bar; writes a page and a CSV file if they are wanted."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    for path in (page, table):
+        if path is not None and path != "-":
+            check_target(path)
+    block, labels = read_labelled(data, target)
+    names = list(block.columns)
+    X = _as_array(to_table(block, names, data))
+    prices = _by_position(resolve_feature_costs(read_costs(costs), len(names), names))
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=repeats * len(methods or COMPARED), completed=-1)
+        comparison = compare(
+            X, as_classes(labels), feature_costs=prices, folds=folds, repeats=repeats, methods=methods, seed=seed,
+            begin=lambda method, repeat: progress.update(task, advance=1, description=f"{method}, repeat {repeat + 1}"),
+        )  # fmt: skip
+    title = f"Methods compared on {Path(data).name}"
+    for path, write in ((page, lambda: comparison.to_html(title)), (table, comparison.to_csv)):
+        if path is not None:
+            with atomic_text(path) as file:
+                file.write(write())
+    return comparison
+
+
+def _as_array(table: Table) -> np.ndarray:
+    """Numbers, or objects where a column holds text, so that rows can be taken."""
+    texts = set(table.categorical)
+    if not texts:
+        return np.asarray(table.block(slice(None)), dtype=np.float64)
+    out = np.empty((table.n_rows, table.n_features), dtype=object)
+    for k in range(table.n_features):
+        if k not in texts:
+            out[:, k] = table.block([k])[:, 0]
+            continue
+        levels = table.levels(k)
+        codes = table.block([k], {k: levels})[:, 0]
+        out[:, k] = [None if np.isnan(code) else levels[int(code)] for code in codes]
+    return out
+
+
+def _by_position(prices: ResolvedCosts) -> FeatureCosts:
+    """Prices for an array, which has no names."""
+    if (prices.group < 0).all():
+        return FeatureCosts(prices.full)
+    groups = [None if group < 0 else int(group) for group in prices.group]
+    return FeatureCosts(prices.full, groups=groups, discounted=prices.discounted)
