@@ -124,6 +124,19 @@ def test_a_group_is_paid_once():
     assert line.figures["cost"].mean == pytest.approx(0.13 + 1 - line.figures["accuracy"].mean)
 
 
+def test_prices_by_name_are_resolved_once_for_every_method(clinic):
+    X, y = clinic
+    frame = X[["worst perimeter", "mean texture"]]
+    prices = {"worst perimeter": 0.02, "mean texture": 0.005}
+    options = {"methods": ["etana", "decision-tree", "all-features"], "folds": 2, "repeats": 1}
+    named = compare(frame, y, feature_costs=prices, **options)
+    placed = compare(frame.to_numpy(), y, feature_costs=[0.02, 0.005], **options)
+    given = compare(frame.to_numpy(), y, feature_costs=prices, names=list(frame.columns), **options)
+    assert [line.message for line in named.lines] == [None] * 3
+    assert [line.figures for line in named.lines] == [line.figures for line in placed.lines]
+    assert [line.figures for line in given.lines] == [line.figures for line in placed.lines]
+
+
 def test_a_method_that_cannot_serve_says_why_and_the_others_go_on():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(26), 4)

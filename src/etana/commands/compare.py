@@ -9,9 +9,9 @@ import numpy as np
 
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs
-from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
 from etana.evaluation.comparison import COMPARED, compare
 from etana.files import check_target
+from etana.plots._canvas import matplotlib
 from etana.table import Table
 from etana.tablefile import atomic_text, to_table
 
@@ -37,15 +37,18 @@ def compare_file(
     for path in (page, table):
         if path is not None and path != "-":
             check_target(path)
+    if page is not None:
+        matplotlib()
     block, labels = read_labelled(data, target)
     names = list(block.columns)
     X = _as_array(to_table(block, names, data))
-    prices = _by_position(resolve_feature_costs(read_costs(costs), len(names), names))
+    prices = read_costs(costs)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=repeats * len(methods or COMPARED), completed=-1)
         comparison = compare(
-            X, as_classes(labels), feature_costs=prices, folds=folds, repeats=repeats, methods=methods, seed=seed,
+            X, as_classes(labels), feature_costs=prices, names=names, folds=folds, repeats=repeats, methods=methods,
+            seed=seed,
             begin=lambda method, repeat: progress.update(task, advance=1, description=f"{method}, repeat {repeat + 1}"),
         )  # fmt: skip
     title = f"Methods compared on {Path(data).name}"
@@ -70,11 +73,3 @@ def _as_array(table: Table) -> np.ndarray:
         codes = table.block([k], {k: levels})[:, 0]
         out[:, k] = [None if np.isnan(code) else levels[int(code)] for code in codes]
     return out
-
-
-def _by_position(prices: ResolvedCosts) -> FeatureCosts:
-    """Prices for an array, which has no names."""
-    if (prices.group < 0).all():
-        return FeatureCosts(prices.full)
-    groups = [None if group < 0 else int(group) for group in prices.group]
-    return FeatureCosts(prices.full, groups=groups, discounted=prices.discounted)

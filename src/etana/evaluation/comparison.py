@@ -25,7 +25,7 @@ from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 from etana import __version__
-from etana.costs import resolve_feature_costs
+from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
 from etana.errors import EtanaError, InputError
 from etana.evaluation.complete_numbers import CompleteNumbers, SelectorOnNumbers
 from etana.evaluation.measuring import Fold, Folds, LowestRowKNeighbors, evaluate
@@ -105,6 +105,7 @@ def compare(
     y: Any,
     *,
     feature_costs: Any = 0.01,
+    names: Sequence[str] | None = None,
     folds: int = 5,
     repeats: int = 5,
     methods: Sequence[str] | None = None,
@@ -118,8 +119,10 @@ def compare(
     X : array, sparse matrix or pandas data frame, (n, K)
         May hold text and missing values.
     y : array (n,)
-    feature_costs : number, array (K,) or FeatureCosts by position
+    feature_costs : number, array (K,), prices by name or FeatureCosts
         A mistake costs 1.
+    names : names of the columns, optional
+        For prices by name, where X is no data frame.
     folds, repeats : int
         Folds of a cross-validation, and how many of them, each shuffled with a seed of its own.
     methods : names in ``COMPARED`` or of registered methods, optional
@@ -138,11 +141,12 @@ def compare(
     ['etana', 'saola']
     """
     y = np.asarray(y)
-    prices = resolve_feature_costs(feature_costs, X.shape[1])
-    names = _check(y, folds, repeats, methods)
-    setting = Setting(len(np.unique(y)), feature_costs, seed=seed)
+    named = list(X.columns) if names is None and hasattr(X, "columns") else names
+    prices = resolve_feature_costs(feature_costs, X.shape[1], named)
+    chosen = _check(y, folds, repeats, methods)
+    setting = Setting(len(np.unique(y)), _by_position(feature_costs, prices), seed=seed)
     lines = []
-    for name in names:
+    for name in chosen:
         parts: list[Fold] = []
         message = None
         for repeat in range(repeats):
@@ -158,6 +162,16 @@ def compare(
                 message = " ".join(str(error).split())
         lines.append(Line(name, {}, message=message) if message else _line(name, parts, folds))
     return Comparison(lines, len(y), X.shape[1], folds, repeats, seed)
+
+
+def _by_position(given: Any, prices: ResolvedCosts) -> Any:
+    """The same prices for every method, also for one that sees no names; a number stays what it is."""
+    if np.isscalar(given):
+        return given
+    if (prices.group < 0).all():
+        return FeatureCosts(prices.full)
+    groups = [None if group < 0 else int(group) for group in prices.group]
+    return FeatureCosts(prices.full, groups=groups, discounted=prices.discounted)
 
 
 def _prepared(name: str, setting: Setting) -> tuple[Any, Any]:

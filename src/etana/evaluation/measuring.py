@@ -17,7 +17,7 @@ figures come out to the digit; scikit-learn's own neighbour search breaks distan
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Self
 
@@ -139,33 +139,20 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Fold):
     """Averages over ``folds``, and the folds themselves."""
 
-    accuracy: float
-    n_features: float
-    cost: float | None
-    selection_seconds: float
-    training_seconds: float
-    classification_seconds: float
     folds: tuple[Fold, ...]
 
     @classmethod
     def of(cls, folds: list[Fold]) -> Self:
         """Average the folds."""
-
-        def mean(name: str) -> float:
-            return float(np.mean([getattr(fold, name) for fold in folds]))
-
-        return cls(
-            accuracy=mean("accuracy"),
-            n_features=mean("n_features"),
-            cost=None if folds[0].cost is None else mean("cost"),
-            selection_seconds=mean("selection_seconds"),
-            training_seconds=mean("training_seconds"),
-            classification_seconds=mean("classification_seconds"),
-            folds=tuple(folds),
-        )
+        means = {
+            field.name: None if getattr(folds[0], field.name) is None
+            else float(np.mean([getattr(fold, field.name) for fold in folds]))
+            for field in fields(Fold)
+        }  # fmt: skip
+        return cls(**means, folds=tuple(folds))  # type: ignore[arg-type]
 
 
 def evaluate(
@@ -214,8 +201,8 @@ def evaluate(
     if hasattr(method, "acquire"):
         measure = _measure_acquisition
     elif hasattr(method, "get_support"):
-        classifier = LowestRowKNeighbors(3) if classifier is None else classifier
-        measure = partial(_measure_selection, prices)
+        follower = LowestRowKNeighbors(3) if classifier is None else classifier
+        measure = partial(_measure_selection, follower, prices)
     else:
         raise InputError(
             f"{type(method).__name__} neither selects nor acquires features; evaluate takes a selector with "
@@ -223,12 +210,12 @@ def evaluate(
             "etana.ETANAClassifier)."
         )
     X, y = indexable(_rows(X), np.asarray(y))
-    folds = [measure(clone(method), classifier, *part) for part in protocol.parts(X, y)]
+    folds = [measure(clone(method), *part) for part in protocol.parts(X, y)]
     return Evaluation.of(folds)
 
 
 def _measure_selection(
-    prices: ResolvedCosts | None, selector: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
+    classifier: Any, prices: ResolvedCosts | None, selector: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
 ) -> Fold:
     _, selection = timed(lambda: selector.fit(X, y))
     columns = selector.get_support(indices=True)
@@ -243,7 +230,7 @@ def _measure_selection(
     return Fold(accuracy, float(columns.size), cost, selection, training, classification)
 
 
-def _measure_acquisition(model: Any, classifier: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
+def _measure_acquisition(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
     _, training = timed(lambda: model.fit(X, y))
     walk, classification = timed(lambda: model.acquire(X_test))
     return Fold(
