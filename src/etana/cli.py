@@ -30,6 +30,12 @@ app = typer.Typer(
 )
 
 _BAD_INPUT, _INTERRUPTED = 3, 130
+_EXTRAS = {
+    "serve": ("fastapi", "uvicorn", "pydantic", "jinja2", "starlette", "python_multipart", "multipart", "h11"),
+    "plot": ("matplotlib",),
+    "dask": ("dask", "distributed"),
+    "skops": ("skops",),
+}
 
 DataFile = Annotated[str, typer.Argument(help="CSV or Parquet file with a header; - for CSV on standard input.")]
 ModelFile = Annotated[str, typer.Argument(help="Model file made by 'etana fit'.")]
@@ -56,7 +62,7 @@ def _one_line_errors() -> Iterator[None]:
     except ImportError as error:
         if error.name and error.name.startswith("etana"):
             raise
-        _complain(str(error), _BAD_INPUT)
+        _complain(_cure(error), _BAD_INPUT)
     except KeyboardInterrupt:
         _complain("interrupted; nothing was written", _INTERRUPTED)
     except BrokenPipeError:
@@ -64,6 +70,15 @@ def _one_line_errors() -> Iterator[None]:
         raise typer.Exit(0) from None
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), _BAD_INPUT)
+
+
+def _cure(error: ImportError) -> str:
+    """What to install for a package that is missing; an error that says it itself is left as it is."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+    if extra is None or not isinstance(error, ModuleNotFoundError):
+        return str(error)
+    return f"{package} is not installed; install the extra {extra!r}: pip install 'etana[{extra}]'"
 
 
 def _complain(message: str, code: int) -> None:
@@ -77,8 +92,20 @@ def _stderr() -> Console:
     return Console(stderr=True)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from etana import __version__
+
+        typer.echo(f"etana {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
     """Classify with only the features that pay."""
 
 
@@ -173,7 +200,9 @@ def classify(
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
     with _one_line_errors():
         from etana.commands.classify import classify_file
+        from etana.tablefile import check_output
 
+        check_output(output, model, data)
         loaded = _load(model, trust)
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -212,8 +241,12 @@ def report(
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
     with _one_line_errors():
         from etana.commands.model_table import read_true_labels
+        from etana.plots._canvas import matplotlib
         from etana.report import make_report
+        from etana.tablefile import check_output
 
+        check_output(output, model, data)
+        matplotlib()
         loaded = _load(model, trust)
         table, labels = read_true_labels(loaded, data, target)
         with _stderr().status("classifying and drawing"):

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from etana.acquisition import AnyModel, Case
+from etana.commands.money import money
 from etana.errors import InputError
 from etana.explanation import plain
 
@@ -26,7 +27,7 @@ def converse(model: AnyModel, max_cost: float | None = None) -> None:
     while (feature := case.next_feature) is not None:
         price = case.next_price
         try:
-            question = f"[bold]{escape(str(feature))}[/bold] (price {price:g}){_levels(model, case)}: "
+            question = f"[bold]{escape(str(feature))}[/bold] (price {money(price)}){_levels(model, case)}: "
             text = console.input(question).strip()
         except EOFError:
             text = "quit"
@@ -47,7 +48,7 @@ def converse(model: AnyModel, max_cost: float | None = None) -> None:
         _show_belief(console, model, case)
     console.print(
         f"[bold]Decision: {escape(str(plain(case.label)))}[/bold], {len(case.history)} features asked, "
-        f"{case.cost:g} spent; the full panel costs {model.full_price:g}."
+        f"{money(case.cost)} spent; the full panel costs {money(model.full_price)}."
     )
 
 
@@ -76,4 +77,4 @@ def _show_belief(console: Console, model: AnyModel, case: Case) -> None:
         bar = "█" * round(_BAR * belief[i])
         line = f"  {plain(model.classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}"
         console.print(line, markup=False, highlight=False)
-    console.print(f"  spent {case.cost:g}, expected in all {case.expected_cost:.4g}", highlight=False)
+    console.print(f"  spent {money(case.cost)}, expected in all {case.expected_cost:.4g}", highlight=False)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from etana.acquisition import AnyModel
 from etana.commands.model_table import as_table, model_names
+from etana.commands.money import money
 from etana.explanation import plain
 from etana.tablefile import atomic_text, read_blocks
 
@@ -32,7 +33,7 @@ def classify_file(
             for i in range(len(walk)):
                 asked = ";".join(names[k] for k in walk.features(i))
                 belief = (repr(float(p)) for p in walk.posteriors[i])
-                cost = repr(float(walk.costs[i]))
+                cost = money(walk.costs[i])
                 writer.writerow([plain(walk.labels[i]), *belief, int(walk.n_features[i]), cost, asked])
             done += block.n_rows
             advance(block.n_rows)

@@ -10,10 +10,9 @@ import numpy as np
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs
 from etana.evaluation.comparison import COMPARED, compare
-from etana.files import check_target
 from etana.plots._canvas import matplotlib
 from etana.table import Table
-from etana.tablefile import atomic_text, to_table
+from etana.tablefile import atomic_text, check_output, to_table
 
 __all__ = ["compare_file"]
 
@@ -34,9 +33,8 @@ def compare_file(
     """Compare all methods on a file, with a progress bar; writes a page and a CSV file if they are wanted."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    for path in (page, table):
-        if path is not None and path != "-":
-            check_target(path)
+    check_output(page, data, costs)
+    check_output(table, data, costs, page)
     if page is not None:
         matplotlib()
     block, labels = read_labelled(data, target)

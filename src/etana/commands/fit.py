@@ -12,10 +12,9 @@ from etana.classifiers import AcquiringClassifier, ETANAClassifier, FETANAClassi
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes
 from etana.errors import InputError
-from etana.files import check_target
 from etana.modelfile import save
 from etana.sequential.classifier import SequentialClassifier
-from etana.tablefile import to_table
+from etana.tablefile import check_output, to_table
 
 __all__ = ["train"]
 
@@ -44,7 +43,7 @@ def train(
 
     ``options`` are the parameters of the classifier that were given; those that it does not take are refused.
     """
-    check_target(output)
+    check_output(output, data, mistakes, costs)
     _check_engine(engine, scheduler)
     kind, chosen = _classifier(method, options)
     chosen["feature_costs"] = read_costs(costs)

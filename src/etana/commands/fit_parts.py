@@ -23,6 +23,7 @@ from etana.distributed.summary import MixedColumnsError
 from etana.errors import InputError
 from etana.table import Table
 from etana.tablefile import check_parts, list_parts, read_blocks, to_table
+from etana.tablefile.parquet_reading import PARQUET
 from etana.threads import n_cores
 
 __all__ = ["fit_on_parts"]
@@ -45,7 +46,7 @@ class _PartFile:
     def blocks(self, labels: frozenset[str]) -> Iterator[tuple[Table, np.ndarray]]:
         """Tables and labels, the labels as text."""
         width = len(self.names) + 1
-        rows = max(_CELLS // width, 1) if self.path.endswith(".csv") else max(_NUMBERS // width, _LEAST)
+        rows = max(_NUMBERS // width, _LEAST) if self.path.endswith(PARQUET) else max(_CELLS // width, 1)
         for block in read_blocks(self.path, rows, self.names):
             y = block.columns.pop(self.target)
             check_labels(y, block, self.target, self.path)

@@ -17,6 +17,8 @@ def read_labelled(data: str, target: str) -> tuple[Block, list[Any]]:
     block = read_columns(data)
     if target not in block.columns:
         raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
+    if not block.n_rows:
+        raise InputError(f"{data} has a header but no rows; give a table with a row for each instance")
     labels = block.columns.pop(target)
     check_labels(labels, block, target, data)
     return block, labels
@@ -27,7 +29,7 @@ def check_labels(labels: list[Any], block: Block, target: str, path: str) -> Non
     for r, label in enumerate(labels):
         if label is None or (block.text and label in MISSING):
             raise InputError(
-                f"{path}, line {block.first_line + r}: the label in column {target!r} is missing; "
+                f"{path}, line {block.lines[r]}: the label in column {target!r} is missing; "
                 "give it, or leave the row out"
             )
 

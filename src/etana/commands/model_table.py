@@ -38,7 +38,7 @@ def as_table(model: AnyModel, block: Block, path: str, every: bool = False) -> T
     filler: list[Any] = [None] * block.n_rows
     cells = {name: block.columns[name] if name in wanted else filler for name in names}
     numeric = {name for k, name in enumerate(names) if k not in model.levels}
-    return to_table(Block(cells, block.first_line, block.text), names, path, numeric)
+    return to_table(Block(cells, block.lines, block.text), names, path, numeric)
 
 
 def read_true_labels(model: AnyModel, data: str, target: str | None) -> tuple[Table, np.ndarray]:
@@ -58,14 +58,14 @@ def read_true_labels(model: AnyModel, data: str, target: str | None) -> tuple[Ta
     if target not in block.columns:
         raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
     if not block.n_rows:
-        raise InputError(f"{data} has no rows; a report needs rows with known labels")
+        raise InputError(f"{data} has a header but no rows; a report needs rows with known labels")
     known = {str(plain(c)): c for c in model.classes}
     known |= {str(float(c)): c for c in model.classes if model.classes.dtype.kind in "iuf"}
     labels = []
     for r, cell in enumerate(block.columns[target]):
         if str(cell) not in known:
             raise InputError(
-                f"{data}, line {block.first_line + r}: the label {cell!r} is not among the model's classes "
+                f"{data}, line {block.lines[r]}: the label {cell!r} is not among the model's classes "
                 f"{[plain(c) for c in model.classes]}"
             )
         labels.append(known[str(cell)])

@@ -27,6 +27,8 @@ def read_costs(given: str) -> Any:
                 f"{given} has no column {column!r}; it must have the columns feature and cost, and may have group and "
                 "discounted"
             )
+    if not block.n_rows:
+        raise CostError(f"{given} has a header but no rows; give a row for each feature")
     names = [str(n).strip() for n in block.columns["feature"]]
     prices = dict(zip(names, to_table(block, ["cost"], given, {"cost"}).block([0])[:, 0], strict=True))
     if "group" not in block.columns:

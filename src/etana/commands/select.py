@@ -9,8 +9,7 @@ import numpy as np
 from etana import selection
 from etana.commands.labels import as_classes, read_labelled
 from etana.errors import InputError
-from etana.files import check_target
-from etana.tablefile import atomic_text, to_table
+from etana.tablefile import atomic_text, check_output, to_table
 
 __all__ = ["select_columns"]
 
@@ -22,8 +21,7 @@ def select_columns(data: str, target: str, method: str, output: str | None = Non
         raise InputError(
             f"method is {method!r}; it must be saola, osfs, fast-osfs, alpha-investing, ofs-density or ofs-a3m"
         )
-    if output is not None and output != "-":
-        check_target(output)
+    check_output(output, data)
     block, labels = read_labelled(data, target)
     names = list(block.columns)
     table = to_table(block, names, data)
@@ -36,7 +34,7 @@ def select_columns(data: str, target: str, method: str, output: str | None = Non
     if holes.size:
         row, column = holes[0]
         raise InputError(
-            f"{data}, line {block.first_line + row}: column {names[column]!r} has a missing value; "
+            f"{data}, line {block.lines[row]}: column {names[column]!r} has a missing value; "
             "the streaming selectors need complete rows: fill it or leave the row out"
         )
     selector = kinds[method.replace("-", "").lower()](verbose=True).fit(X, as_classes(labels))

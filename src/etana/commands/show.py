@@ -13,6 +13,7 @@ from etana.acquisition import AnyModel, Model
 from etana.adaptive.export import export_text
 from etana.adaptive.model import AdaptiveModel
 from etana.commands.model_table import model_names
+from etana.commands.money import money
 from etana.explanation import plain
 from etana.sequential.walking import SequentialModel
 
@@ -61,5 +62,5 @@ def _order(model: AnyModel, order: np.ndarray, prices: np.ndarray, reach: np.nda
         table.add_column(heading, justify="left" if heading == "feature" else "right")
     for k in range(min(most, order.size)):
         chance = reach[k + 1] if k + 1 < len(reach) else 0.0
-        table.add_row(str(k + 1), escape(names[order[k]]), f"{prices[k]:g}", f"{chance:.1%}")
+        table.add_row(str(k + 1), escape(names[order[k]]), money(prices[k]), f"{chance:.1%}")
     return table
