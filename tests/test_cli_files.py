@@ -84,6 +84,11 @@ def test_an_output_that_is_an_input_is_refused(folder, monkeypatch, command):
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 
 
+def test_two_outputs_are_two_files(folder):
+    said = run("compare", folder / "t.csv", "--target", "y", "-o", folder / "o", "--csv", folder / "o", code=3).stderr
+    assert "name two files" in said
+
+
 def test_where_case_does_not_count_names_of_one_file_are_one(folder, monkeypatch):
     """Such a file system gives both names the same number, which is what is compared."""
     lower, real = str(folder / "t.csv"), os.stat

@@ -37,7 +37,9 @@ _EXTRAS = {
     "skops": ("skops",),
 }
 
-DataFile = Annotated[str, typer.Argument(help="CSV or Parquet file with a header; - for CSV on standard input.")]
+DataFile = Annotated[
+    str, typer.Argument(help="CSV (also .csv.gz) or Parquet file with a header; - for CSV on standard input.")
+]
 ModelFile = Annotated[str, typer.Argument(help="Model file made by 'etana fit'.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="File to write.")]
 Trust = Annotated[
@@ -143,12 +145,20 @@ def fit(
             "one order, nearest neighbours, for features that depend on each other."
         ),
     ] = "etana",
-    bins: Annotated[str | None, typer.Option(help="auto, or the (largest) number of bins.")] = None,
-    binning: Annotated[str | None, typer.Option(help="supervised, quantile, uniform or published.")] = None,
-    ordering: Annotated[str | None, typer.Option(help="error, variance, information, or cost (slower).")] = None,
-    priors: Annotated[str | None, typer.Option(help="empirical or uniform.")] = None,
-    solver: Annotated[str | None, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = None,
-    missing: Annotated[str | None, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = None,
+    bins: Annotated[str | None, typer.Option(help="auto (if not given), or the (largest) number of bins.")] = None,
+    binning: Annotated[
+        str | None, typer.Option(help="supervised (if not given), quantile, uniform or published.")
+    ] = None,
+    ordering: Annotated[
+        str | None, typer.Option(help="error (if not given), variance, information, or cost (slower).")
+    ] = None,
+    priors: Annotated[str | None, typer.Option(help="empirical (if not given) or uniform.")] = None,
+    solver: Annotated[
+        str | None, typer.Option(help="auto (if not given), exact, points, grid, or thresholds (F-ETANA).")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="skip (if not given): no evidence; bin: evidence of its own.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
     engine: Annotated[
         str, typer.Option(help="memory: this process; dask: several; auto: memory unless there is a scheduler.")
@@ -293,7 +303,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Cells at a time; with more than one, seconds are not honest.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
 ) -> None:
-    """Make the paper's tables and figures again; a run that was stopped goes on where it was."""
+    """Make the paper's tables and figures again, in a checkout; a run that was stopped goes on where it was."""
     with _one_line_errors():
         from rich.console import Console
 

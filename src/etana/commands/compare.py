@@ -9,6 +9,7 @@ import numpy as np
 
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs
+from etana.errors import InputError
 from etana.evaluation.comparison import COMPARED, compare
 from etana.plots._canvas import matplotlib
 from etana.table import Table
@@ -33,8 +34,10 @@ def compare_file(
     """Compare all methods on a file, with a progress bar; writes a page and a CSV file if they are wanted."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    if page is not None and page == table:
+        raise InputError(f"{page} is named both for the page and for the CSV file; name two files")
     check_output(page, data, costs)
-    check_output(table, data, costs, page)
+    check_output(table, data, costs)
     if page is not None:
         matplotlib()
     block, labels = read_labelled(data, target)

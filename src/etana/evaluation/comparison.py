@@ -240,9 +240,9 @@ class Comparison:
     def to_terminal(self) -> Any:
         """A rich table; the least cost is bold."""
         from rich.markup import escape
-        from rich.table import Table
+        from rich.table import Table as Grid
 
-        out = Table(
+        out = Grid(
             title=f"{self.n_rows:,} rows, {self.n_features:,} features", caption=self.note, caption_justify="left"
         )
         out.add_column("method")
