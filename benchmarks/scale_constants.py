@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 from etana import Binner, ETANAClassifier, distributed
 from etana.distributed.bins import candidate_bins, join_candidates
 from etana.distributed.blocks import Rows
+from etana.distributed.merging import FAN_IN, reduce_parts
 from etana.distributed.summary import Summary
-from etana.distributed.trees import FAN_IN, reduce_parts
 from etana.likelihood import Counts
 from etana.table import read_table
 from etana.tablefile import read_blocks, to_table

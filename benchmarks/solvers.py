@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 
 from rich.console import Console
 from rich.table import Table
 
 from bench_data import data_folder
-from bench_tools import in_new_process, save
+from bench_tools import HERE, in_new_process, save
 
 SETS = ("madelon", "lung", "mll", "dexter", "car", "lung2", "news20")
 SOLVERS = {"exact": None, "points": None, "grid": "ETANA", "thresholds": "F-ETANA"}
@@ -64,7 +65,8 @@ def main() -> None:
     if given.one:
         print(json.dumps(measure(*given.one, str(folder))))
         return
-    from etana.experiments.published import SECONDS
+    sys.path.insert(0, str(HERE.parent))  # where the paper's figures are
+    from reproduction.paper.published import SECONDS
 
     console, results = Console(width=130), []
     table = Table("data", "classes", "solver", title=f"Solvers; given up after {given.patience:g} s")

@@ -16,8 +16,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import etana
 import etana.distributed as distributed
 from etana import Binner, ETANAClassifier, FETANAClassifier
+from etana.distributed.merging import FAN_IN, reduce_parts, reduce_stream
 from etana.distributed.summary import MixedColumnsError
-from etana.distributed.trees import FAN_IN, reduce_parts, reduce_stream
 from etana.errors import CostError, InputError
 
 METHODS = ("uniform", "published", "quantile", "supervised")

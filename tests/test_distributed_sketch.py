@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etana.distributed import Sketch
-from etana.distributed.trees import FAN_IN, reduce_stream
+from etana.distributed.merging import FAN_IN, reduce_stream
 from etana.table import read_table
 
 

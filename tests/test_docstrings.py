@@ -7,8 +7,13 @@ import pkgutil
 import pytest
 
 import etana
+import reproduction
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(etana.__path__, "etana."))
+MODULES = sorted(
+    module.name
+    for package in (etana, reproduction)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+)
 
 
 @pytest.mark.parametrize("name", [m for m in MODULES if ".kernels" not in m])

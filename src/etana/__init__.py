@@ -22,7 +22,7 @@ _HOMES = {
     "load": "modelfile",
     "save": "modelfile",
 }
-_MODULES = ("checks", "datasets", "distributed", "errors", "experiments", "plots", "policies", "report", "selection")
+_MODULES = ("checks", "datasets", "distributed", "errors", "evaluation", "plots", "policies", "report", "selection")
 
 __all__ = [*sorted(_HOMES), *_MODULES]
 

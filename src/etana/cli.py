@@ -30,8 +30,16 @@ app = typer.Typer(
 )
 
 _BAD_INPUT, _INTERRUPTED = 3, 130
+_EXTRAS = {
+    "serve": ("fastapi", "uvicorn", "pydantic", "jinja2", "starlette", "python_multipart", "multipart", "h11"),
+    "plot": ("matplotlib",),
+    "dask": ("dask", "distributed"),
+    "skops": ("skops",),
+}
 
-DataFile = Annotated[str, typer.Argument(help="CSV or Parquet file with a header; - for CSV on standard input.")]
+DataFile = Annotated[
+    str, typer.Argument(help="CSV (also .csv.gz) or Parquet file with a header; - for CSV on standard input.")
+]
 ModelFile = Annotated[str, typer.Argument(help="Model file made by 'etana fit'.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="File to write.")]
 Trust = Annotated[
@@ -56,7 +64,7 @@ def _one_line_errors() -> Iterator[None]:
     except ImportError as error:
         if error.name and error.name.startswith("etana"):
             raise
-        _complain(str(error), _BAD_INPUT)
+        _complain(_cure(error), _BAD_INPUT)
     except KeyboardInterrupt:
         _complain("interrupted; nothing was written", _INTERRUPTED)
     except BrokenPipeError:
@@ -64,6 +72,15 @@ def _one_line_errors() -> Iterator[None]:
         raise typer.Exit(0) from None
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), _BAD_INPUT)
+
+
+def _cure(error: ImportError) -> str:
+    """What to install for a package that is missing; an error that says it itself is left as it is."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+    if extra is None or not isinstance(error, ModuleNotFoundError):
+        return str(error)
+    return f"{package} is not installed; install the extra {extra!r}: pip install 'etana[{extra}]'"
 
 
 def _complain(message: str, code: int) -> None:
@@ -77,8 +94,20 @@ def _stderr() -> Console:
     return Console(stderr=True)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from etana import __version__
+
+        typer.echo(f"etana {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
     """Classify with only the features that pay."""
 
 
@@ -88,7 +117,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the split into training and test rows.", min=0)] = 0,
 ) -> None:
     """Fit on data bundled with scikit-learn, and show what is saved."""
-    from etana.screens import show_demo
+    from etana.commands.demo import show_demo
 
     with _one_line_errors():
         show_demo(cost, seed)
@@ -116,12 +145,20 @@ def fit(
             "one order, nearest neighbours, for features that depend on each other."
         ),
     ] = "etana",
-    bins: Annotated[str, typer.Option(help="auto, or the (largest) number of bins.")] = "auto",
-    binning: Annotated[str, typer.Option(help="supervised, quantile, uniform or published.")] = "supervised",
-    ordering: Annotated[str, typer.Option(help="error, variance, information, or cost (slower).")] = "error",
-    priors: Annotated[str, typer.Option(help="empirical or uniform.")] = "empirical",
-    solver: Annotated[str, typer.Option(help="auto, exact, points, grid, or thresholds (F-ETANA).")] = "auto",
-    missing: Annotated[str, typer.Option(help="skip: no evidence; bin: evidence of its own.")] = "skip",
+    bins: Annotated[str | None, typer.Option(help="auto (if not given), or the (largest) number of bins.")] = None,
+    binning: Annotated[
+        str | None, typer.Option(help="supervised (if not given), quantile, uniform or published.")
+    ] = None,
+    ordering: Annotated[
+        str | None, typer.Option(help="error (if not given), variance, information, or cost (slower).")
+    ] = None,
+    priors: Annotated[str | None, typer.Option(help="empirical (if not given) or uniform.")] = None,
+    solver: Annotated[
+        str | None, typer.Option(help="auto (if not given), exact, points, grid, or thresholds (F-ETANA).")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="skip (if not given): no evidence; bin: evidence of its own.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
     engine: Annotated[
         str, typer.Option(help="memory: this process; dask: several; auto: memory unless there is a scheduler.")
@@ -132,18 +169,18 @@ def fit(
 ) -> None:
     """Learn a model from a table, or from a folder of parts of any size, read block by block."""
     with _one_line_errors():
-        from etana.training import train
+        from etana.commands.fit import train
 
+        given = {
+            "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
+            "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
+        }  # fmt: skip
         with _stderr().status("reading, binning and solving"):
             clf = train(
                 data, target, costs=costs, mistakes=mistakes, output=output, engine=engine, scheduler=scheduler,
-                options={
-                    "method": method, "n_bins": int(bins) if bins.isdigit() else bins, "binning": binning,
-                    "ordering": ordering,
-                    "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
-                },
+                method=method, options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
-        from etana.screens import show_model
+        from etana.commands.show import show_model
 
         typer.echo(f"etana: {output} written", err=True)
         show_model(clf.model_, most=5)
@@ -157,7 +194,7 @@ def show(
 ) -> None:
     """Say what a model is: order, costs, what it expects, how far from the optimum it can be."""
     with _one_line_errors():
-        from etana.screens import show_model
+        from etana.commands.show import show_model
 
         show_model(_load(model, trust), most)
 
@@ -172,8 +209,10 @@ def classify(
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
     with _one_line_errors():
-        from etana.scoring import classify_file
+        from etana.commands.classify import classify_file
+        from etana.tablefile import check_output
 
+        check_output(output, model, data)
         loaded = _load(model, trust)
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -193,7 +232,7 @@ def ask(
 ) -> None:
     """Ask for one value at a time, show belief and money spent, and say when to stop."""
     with _one_line_errors():
-        from etana.screens import converse
+        from etana.commands.ask import converse
 
         converse(_load(model, trust), max_cost)
 
@@ -211,11 +250,15 @@ def report(
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
     with _one_line_errors():
+        from etana.commands.model_table import read_true_labels
+        from etana.plots._canvas import matplotlib
         from etana.report import make_report
-        from etana.scoring import read_labelled
+        from etana.tablefile import check_output
 
+        check_output(output, model, data)
+        matplotlib()
         loaded = _load(model, trust)
-        table, labels = read_labelled(loaded, data, target)
+        table, labels = read_true_labels(loaded, data, target)
         with _stderr().status("classifying and drawing"):
             page = make_report(loaded, table, labels, path=None if output == "-" else output, title=title)
         if output == "-":
@@ -237,7 +280,7 @@ def select(
 ) -> None:
     """Print the columns that a streaming feature selector keeps, in order of arrival."""
     with _one_line_errors():
-        from etana.training import select_columns
+        from etana.commands.select import select_columns
 
         for name in select_columns(data, target, method, output):
             typer.echo(name)
@@ -260,22 +303,20 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Cells at a time; with more than one, seconds are not honest.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
 ) -> None:
-    """Make the paper's tables and figures again; a run that was stopped goes on where it was."""
+    """Make the paper's tables and figures again, in a checkout; a run that was stopped goes on where it was."""
     with _one_line_errors():
         from rich.console import Console
 
-        from etana.experiments import reproduce as work
+        from etana.commands import reproduce as door
 
-        planned = work.plan(
-            output, quick=quick, beyond=beyond, data_dir=data_dir, only=only or (), again=again or (),
-            limit=time_limit, skip_slow=skip_slow, jobs=jobs, seed=seed,
+        written = door.reproduce(
+            output, Console(), _stderr(), draw_only=tables, markdown=markdown, quick=quick, beyond=beyond,
+            data_dir=data_dir, only=only or (), again=again or (), limit=time_limit, skip_slow=skip_slow, jobs=jobs,
+            seed=seed, interrupted=lambda: _complain(
+                f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED
+            ),
         )  # fmt: skip
-        if not tables:
-            try:
-                work.reproduce(planned, _stderr())
-            except KeyboardInterrupt:
-                _complain(f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED)
-        for path in work.draw(planned, output, Console(), markdown):
+        for path in written:
             typer.echo(f"etana: {path} written", err=True)
 
 
@@ -298,7 +339,7 @@ def compare(
     with _one_line_errors():
         from rich.console import Console
 
-        from etana.training import compare_file
+        from etana.commands.compare import compare_file
 
         chosen = None if methods is None else [name.strip() for name in methods.split(",")]
         comparison = compare_file(

@@ -143,7 +143,7 @@ def test_classify_and_report(model_file):
     table = pd.read_csv(model_file / "wine.csv")
     walk = load_model(model_file / "m.etana").acquire(table[NAMES[:6]])
     assert [int(r["label"]) for r in rows] == walk.labels.tolist()
-    assert [float(r["cost"]) for r in rows] == walk.costs.tolist()
+    assert [float(r["cost"]) for r in rows] == pytest.approx(walk.costs.tolist(), rel=1e-11)
     assert rows[0]["features"].split(";") == [NAMES[k] for k in walk.features(0)]
     invoke("report", model_file / "m.etana", model_file / "wine.csv", "-o", model_file / "r.html")
     assert "The first questions" in Path(model_file / "r.html").read_text()

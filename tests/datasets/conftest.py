@@ -11,7 +11,7 @@ def apart_from_the_world(tmp_path, monkeypatch):
     for name in ("ETANA_DATA", "ETANA_MIRROR", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ETANA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(fetch, "LIMITS", fetch.Limits(timeout=5, pause=0.01, longest_pause=0.05, attempts=3))
+    monkeypatch.setattr(fetch, "LIMITS", fetch.FetchLimits(timeout=5, pause=0.01, longest_pause=0.05, attempts=3))
     for base in registry.BASES:
         monkeypatch.setitem(registry.BASES, base, closed_address())
 

@@ -166,7 +166,7 @@ def test_what_is_no_such_set_is_refused(world, cache, content, message):
 
 @pytest.mark.parametrize("answer", [truncated(BUPA), status(404), status(503), slow(BUPA, 1)])
 def test_a_failed_download_leaves_nothing(world, cache, answer, monkeypatch):
-    monkeypatch.setattr(fetch, "LIMITS", fetch.Limits(timeout=0.2, attempts=2, pause=0.01))
+    monkeypatch.setattr(fetch, "LIMITS", fetch.FetchLimits(timeout=0.2, attempts=2, pause=0.01))
     world.routes["/liver-disorders/bupa.data"] = answer
     with pytest.raises(InputError, match="the data set bupa is not at hand"):
         datasets.load("bupa")

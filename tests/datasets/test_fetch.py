@@ -6,11 +6,11 @@ import urllib.request
 import pytest
 from raw_server import closed_address, redirect, slow, status, truncated, whole, without_length
 
-from etana.datasets.fetch import FetchError, Limits, _SafeRedirects, fetch
+from etana.datasets.fetch import FetchError, FetchLimits, _SafeRedirects, fetch
 
 CONTENT = bytes(range(256)) * 2000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
-SHORT = Limits(timeout=0.3, attempts=2, pause=0.01)
+SHORT = FetchLimits(timeout=0.3, attempts=2, pause=0.01)
 
 
 @pytest.mark.parametrize("answer", [whole(CONTENT), without_length(CONTENT), slow(CONTENT, 0.01, 4)])
@@ -49,7 +49,7 @@ def test_a_server_that_falls_silent(server):
 def test_a_server_that_drips(server):
     server.routes["/file"] = slow(CONTENT, 0.05, 100)
     with pytest.raises(FetchError, match=r"not complete after 0.2 seconds"):
-        fetch(f"{server.url}/file", 10**6, limits=Limits(deadline=0.2))
+        fetch(f"{server.url}/file", 10**6, limits=FetchLimits(deadline=0.2))
 
 
 @pytest.mark.parametrize("code", [400, 403, 404, 410])
@@ -70,7 +70,7 @@ def test_a_passing_trouble_is_tried_again(server, code):
 def test_the_pause_that_a_server_asks_for_is_kept(server):
     server.routes["/file"] = [status(503, {"Retry-After": "1"}), whole(CONTENT)]
     start = time.monotonic()
-    fetch(f"{server.url}/file", 10**6, limits=Limits(pause=0.0))
+    fetch(f"{server.url}/file", 10**6, limits=FetchLimits(pause=0.0))
     assert time.monotonic() - start >= 1
 
 

@@ -13,7 +13,7 @@ import etana
 from etana import datasets
 from etana.costs import resolve_feature_costs
 from etana.datasets import archive, loading, registry
-from etana.datasets.parts import Facts, Parts, check, fingerprint
+from etana.datasets.arrays import DataArrays, Facts, check, fingerprint
 from etana.datasets.prices import PRICES
 from etana.errors import InputError
 
@@ -188,7 +188,7 @@ def test_frames_keep_names(reference):
 @pytest.fixture
 def tiny(monkeypatch):
     """A set of four rows that takes the place of heart, and the bytes of its archive."""
-    parts = Parts(np.array([[1.0, 2], [3, np.nan], [5, 6], [7, 8]]), np.array([0, 1, 0, 1]), names=["a", "b"])
+    parts = DataArrays(np.array([[1.0, 2], [3, np.nan], [5, 6], [7, 8]]), np.array([0, 1, 0, 1]), names=["a", "b"])
     file = io.BytesIO()
     np.savez_compressed(file, **archive.pack(parts, ("no", "yes")))
     facts = Facts(4, 2, 2, (2, 2), missing=1)
@@ -289,7 +289,7 @@ def test_a_file_that_cannot_be_read(tiny, tmp_path, monkeypatch):
 
 def test_arrays_come_back_from_an_archive(tmp_path):
     X = sparse.csr_array(np.array([[0, 0.5], [1, 0]]))
-    parts = Parts(X, np.array([0, 1]), X[[0]], np.array([1]), ["a", "b"])
+    parts = DataArrays(X, np.array([0, 1]), X[[0]], np.array([1]), ["a", "b"])
     archive.write(tmp_path / "deep" / "x.npz", archive.pack(parts, ("no", "yes")))
     again = archive.unpack((tmp_path / "deep" / "x.npz").read_bytes())
     assert fingerprint(again) == fingerprint(parts)

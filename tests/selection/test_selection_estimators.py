@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import etana.selection
 from etana.errors import InputError
-from etana.experiments import LowestRowKNeighbors
+from etana.evaluation import LowestRowKNeighbors
 from etana.selection import OFSA3M, OSFS, SAOLA, AlphaInvesting, FastOSFS, OFSDensity
 
 ALL = [AlphaInvesting, OSFS, FastOSFS, SAOLA, OFSDensity, OFSA3M]

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import etana
 from etana.errors import InputError
-from etana.experiments import Folds, HoldOut, LowestRowKNeighbors, evaluate
+from etana.evaluation import Folds, HoldOut, LowestRowKNeighbors, evaluate
 from etana.selection import SAOLA, FastOSFS
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
-from etana.experiments import HoldOut, LowestRowKNeighbors, evaluate
+from etana.evaluation import HoldOut, LowestRowKNeighbors, evaluate
 from etana.selection import OFSA3M, OSFS, SAOLA, AlphaInvesting, FastOSFS, OFSDensity
 
 METHODS = {

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from etana.datasets.parts import Parts
+from etana.datasets.arrays import DataArrays
 from etana.errors import InputError
 from etana.files import replacing
 
@@ -51,13 +51,13 @@ def check_digest(found: str, expected: str, path: Path) -> None:
         )
 
 
-def unpack(content: bytes) -> Parts:
+def unpack(content: bytes) -> DataArrays:
     """The arrays in the bytes of an archive."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         y = archive["y"].astype(np.int64)
         y_test = archive["y_test"].astype(np.int64) if "y_test" in archive else None
         X_test = None if y_test is None else _matrix(archive, "_test")
-        return Parts(_matrix(archive, ""), y, X_test, y_test, _names(archive))
+        return DataArrays(_matrix(archive, ""), y, X_test, y_test, _names(archive))
 
 
 def class_names(content: bytes) -> list[str]:
@@ -82,7 +82,7 @@ def _names(archive: Any) -> list[str] | bytes | None:
     return list(archive["feature_names"].tolist()) if "feature_names" in archive else None
 
 
-def pack(parts: Parts, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
+def pack(parts: DataArrays, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
     """The arrays of an archive, by name; missing cells stay NaN."""
     arrays: dict[str, Any] = {"y": parts.y, "class_names": np.array(classes)}
     if parts.names is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from etana.costs import FeatureCosts
-from etana.datasets import places
+from etana.datasets import locations
 from etana.datasets.fetch import FetchError
 from etana.datasets.loading import registered
 from etana.errors import InputError
@@ -74,7 +74,7 @@ def load_costbench(name: str, data_dir: Any = None) -> CostBench:
         content, reason = None, f" ({error})"
     if content is None:
         raise InputError(
-            f"{file} is not at hand{reason}: looked into {', '.join(map(str, places.folders(data_dir)))}; "
+            f"{file} is not at hand{reason}: looked into {', '.join(map(str, locations.data_folders(data_dir)))}; "
             f"put it (sha256 {COSTBENCH[name]}) into a folder and name the folder that holds costbench/ "
             "with data_dir or ETANA_DATA"
         )

@@ -19,11 +19,11 @@ from typing import Any
 
 from etana import __version__
 
-__all__ = ["LIMITS", "FetchError", "Limits", "fetch"]
+__all__ = ["LIMITS", "FetchError", "FetchLimits", "fetch"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class FetchLimits:
     """How long to wait, and how often to try."""
 
     timeout: float = 30.0  # seconds without a byte
@@ -33,7 +33,7 @@ class Limits:
     longest_pause: float = 60.0
 
 
-LIMITS = Limits()
+LIMITS = FetchLimits()
 
 
 class FetchError(Exception):
@@ -45,7 +45,7 @@ class FetchError(Exception):
         self.pause = pause
 
 
-def fetch(url: str, limit: int, sha256: str | None = None, limits: Limits | None = None) -> bytes:
+def fetch(url: str, limit: int, sha256: str | None = None, limits: FetchLimits | None = None) -> bytes:
     """The bytes at an address, at most ``limit`` of them and with this digest if one is given."""
     limits = limits or LIMITS
     if not url.startswith(("http://", "https://")):
@@ -68,7 +68,7 @@ def _verified(content: bytes, sha256: str | None, url: str) -> bytes:
     return content
 
 
-def _attempt(url: str, limit: int, limits: Limits) -> bytes:
+def _attempt(url: str, limit: int, limits: FetchLimits) -> bytes:
     request = urllib.request.Request(url, headers={"User-Agent": f"etana/{__version__}"})
     try:
         with urllib.request.build_opener(_SafeRedirects).open(request, timeout=limits.timeout) as answer:
@@ -82,7 +82,7 @@ def _attempt(url: str, limit: int, limits: Limits) -> bytes:
         raise FetchError(f"{url}: {str(reason) or type(error).__name__}", passing=True) from error
 
 
-def _body(answer: Any, url: str, limit: int, limits: Limits) -> bytes:
+def _body(answer: Any, url: str, limit: int, limits: FetchLimits) -> bytes:
     announced = answer.headers.get("Content-Length")
     expected = int(announced) if announced and announced.isdigit() else None
     if expected is not None and expected > limit:

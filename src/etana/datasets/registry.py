@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from etana.datasets.parts import Facts
+from etana.datasets.arrays import Facts
 from etana.datasets.prices import PRICES
 from etana.errors import InputError
 

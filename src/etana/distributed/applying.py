@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from etana.distributed.blocks import _kind
-from etana.distributed.trees import dask
+from etana.distributed.merging import dask
 from etana.errors import InputError
 from etana.explanation import plain
 

@@ -19,7 +19,7 @@ from etana.errors import InputError
 from etana.explanation import plain
 from etana.table import Table, check_labels, read_table
 
-__all__ = ["Rows", "Source", "encode", "read_part", "read_source"]
+__all__ = ["BlockSource", "Rows", "encode", "read_part", "read_source"]
 
 
 class Rows(NamedTuple):
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class BlockSource:
     """The parts of a data set, and what is known of its columns before any is read."""
 
     parts: Sequence[Any]
@@ -78,7 +78,7 @@ def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return codes
 
 
-def read_source(X: Any, y: Any, weights: Any) -> Source:
+def read_source(X: Any, y: Any, weights: Any) -> BlockSource:
     """The parts of whatever was handed in; nothing is computed."""
     kind = _kind(X)
     if kind == "array":
@@ -94,7 +94,7 @@ def read_source(X: Any, y: Any, weights: Any) -> Source:
         raise InputError("blocks bring their own labels: give (X, y) or (X, y, sample_weight) in the list, and no y")
     if not X:
         raise InputError("the list of blocks is empty; give at least one (X, y)")
-    return Source(X, any(_is_lazy(part) for part in X))
+    return BlockSource(X, any(_is_lazy(part) for part in X))
 
 
 def _kind(X: Any) -> str:
@@ -111,7 +111,7 @@ def _is_lazy(part: Any) -> bool:
     return any(hasattr(item, "__dask_graph__") for item in items)
 
 
-def _read_array(X: Any, y: Any, weights: Any) -> Source:
+def _read_array(X: Any, y: Any, weights: Any) -> BlockSource:
     if X.ndim != 2:
         raise InputError(f"X is a Dask array with {X.ndim} dimensions; it must have 2, rows and columns")
     if len(X.chunks[1]) != 1:
@@ -121,7 +121,7 @@ def _read_array(X: Any, y: Any, weights: Any) -> Source:
     blocks = X.to_delayed().ravel().tolist()
     columns = [_beside(X, y, "y"), _beside(X, weights, "sample_weight")]
     width = X.shape[1]
-    return Source(_zip(blocks, columns), True, None if np.isnan(width) else int(width))
+    return BlockSource(_zip(blocks, columns), True, None if np.isnan(width) else int(width))
 
 
 def _beside(X: Any, column: Any, what: str) -> list[Any] | None:
@@ -153,7 +153,7 @@ def _as_dask(column: Any, rows: tuple[float, ...], what: str) -> Any:
     return da.from_array(np.asarray(column), chunks=-1)
 
 
-def _read_frame(X: Any, y: Any, weights: Any) -> Source:
+def _read_frame(X: Any, y: Any, weights: Any) -> BlockSource:
     if isinstance(y, str):
         if y not in X.columns:
             raise InputError(f"y is {y!r}, but X has no such column; its columns are {list(X.columns)}")
@@ -167,7 +167,7 @@ def _read_frame(X: Any, y: Any, weights: Any) -> Source:
             )
         columns.append(None if column is None else column.to_delayed())
     named = all(isinstance(c, str) for c in X.columns)
-    return Source(_zip(X.to_delayed(), columns), True, len(X.columns), list(X.columns) if named else None)
+    return BlockSource(_zip(X.to_delayed(), columns), True, len(X.columns), list(X.columns) if named else None)
 
 
 def _shape(column: Any) -> str:

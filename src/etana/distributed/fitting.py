@@ -13,9 +13,9 @@ from etana.binning import Binner
 from etana.classifiers import ETANAClassifier, FETANAClassifier
 from etana.costs import resolve_feature_costs
 from etana.distributed.bins import candidate_bins, join_candidates, what_to_learn
-from etana.distributed.blocks import Rows, Source, encode, read_part, read_source
+from etana.distributed.blocks import BlockSource, Rows, encode, read_part, read_source
+from etana.distributed.merging import reduce_parts, reduce_stream
 from etana.distributed.summary import Summary, check_same_columns
-from etana.distributed.trees import reduce_parts, reduce_stream
 from etana.errors import InputError
 from etana.likelihood import Counts
 from etana.parameters import check_parameters, check_value, whole
@@ -67,7 +67,7 @@ def fit(
 
 
 def fit_parts(
-    clf: Classifier, source: Source, *, classes: Any = None, sketch_size: int = SKETCH_SIZE,
+    clf: Classifier, source: BlockSource, *, classes: Any = None, sketch_size: int = SKETCH_SIZE,
     rename: Callable[[np.ndarray], np.ndarray] = lambda classes: classes,
 ) -> Classifier:  # fmt: skip
     """As :func:`fit`, from parts; ``rename`` gives the labels found in them their final type."""
@@ -86,7 +86,7 @@ def fit_parts(
     return new
 
 
-def _check(clf: Any, source: Source, sketch_size: int) -> None:
+def _check(clf: Any, source: BlockSource, sketch_size: int) -> None:
     """Find what is wrong without the data before anything is read."""
     if not isinstance(clf, ETANAClassifier | FETANAClassifier):
         raise InputError(f"clf is of type {type(clf).__name__}; it must be an ETANAClassifier or a FETANAClassifier")
@@ -116,7 +116,7 @@ class _Tally(NamedTuple):
     names: list[str] | None
 
 
-def _look(new: Any, source: Source, sketch_size: int) -> Summary:
+def _look(new: Any, source: BlockSource, sketch_size: int) -> Summary:
     """The first pass: what bins and classes are made of."""
     step = partial(_summarise, learn=what_to_learn(new.binning), size=sketch_size)
     summary = reduce_parts(step, source.parts, None, Summary.merge, source.lazy)
@@ -126,7 +126,7 @@ def _look(new: Any, source: Source, sketch_size: int) -> Summary:
     return summary
 
 
-def _count(new: Any, source: Source, summary: Summary | None, classes: np.ndarray, codes: np.ndarray) -> None:
+def _count(new: Any, source: BlockSource, summary: Summary | None, classes: np.ndarray, codes: np.ndarray) -> None:
     """The second pass, or the only one; sets what a fit sets."""
     if summary is not None:
         _set_columns(new, summary.n_features, summary.names)

@@ -14,7 +14,7 @@ from etana.report.examples import examples
 from etana.report.page import page
 from etana.report.sections import asked, belief, mistakes, policy, trade
 from etana.report.settings import settings
-from etana.report.summary import Method, rivals_of, summary
+from etana.report.summary import WayOfAsking, rivals_of, summary
 from etana.table import read_table
 
 __all__ = ["make_report"]
@@ -71,7 +71,7 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
 
 
 def _sections(source: Source, X: Any, y: Any, seed: int) -> Iterator[str]:
-    own, rivals = Method.of("this policy", source, X, y), rivals_of(source, X, y)
+    own, rivals = WayOfAsking.of("this policy", source, X, y), rivals_of(source, X, y)
     outcome = own.outcome
     usage = FeatureUsageDisplay.from_outcome(source, outcome)
     yield summary(source, own, rivals, seed)

@@ -25,7 +25,7 @@ from etana.plots._canvas import counted
 from etana.plots._source import Source
 from etana.report.page import decimals, figures, number, paragraph, section, table, text
 from etana.report.picture import figure
-from etana.report.summary import NOTHING, Method
+from etana.report.summary import NOTHING, WayOfAsking
 
 __all__ = ["asked", "belief", "mistakes", "policy", "trade"]
 
@@ -94,7 +94,7 @@ _BUDGET = "The curve of budgets keeps this policy, but allows no row more than a
 _EVERYTHING = "Asking everything lies far to the right, at the height of the dashed line."
 
 
-def trade(source: Source, X: Any, y: Any, rivals: Sequence[Method]) -> str:
+def trade(source: Source, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
     """What accuracy costs: two curves and the two rivals."""
     prices = source.prices
     if prices is None or not prices.any():

@@ -12,7 +12,7 @@ from etana.plots._intervals import mean_interval, wilson
 from etana.plots._source import Outcome, Source
 from etana.report.page import cards, decimals, number, paragraph, section, table, text
 
-__all__ = ["EVERYTHING", "NOTHING", "Method", "rivals_of", "summary"]
+__all__ = ["EVERYTHING", "NOTHING", "WayOfAsking", "rivals_of", "summary"]
 
 EVERYTHING, NOTHING = "ask everything", "ask nothing"
 _MOST_WORK = 3e8  # features times rows that are walked to compare with asking everything
@@ -20,7 +20,7 @@ _DRAWS = 20_000  # rows that a policy draws from its model for what it expects
 
 
 @dataclass(frozen=True)
-class Method:
+class WayOfAsking:
     """A way of asking, what came of it, and what its model expects of it."""
 
     name: str
@@ -28,23 +28,23 @@ class Method:
     expected: float | None
 
     @classmethod
-    def of(cls, name: str, source: Source, X: Any, y: Any) -> Method:
+    def of(cls, name: str, source: Source, X: Any, y: Any) -> WayOfAsking:
         """Walk labelled rows."""
         return cls(name, source.outcome(X, y), source.expected_cost)
 
 
-def rivals_of(source: Source, X: Any, y: Any) -> list[Method]:
+def rivals_of(source: Source, X: Any, y: Any) -> list[WayOfAsking]:
     """Asking everything and asking nothing, with the same beliefs; what is too large to walk is left out."""
     if source.problem is None or source.order is None or source.binner is None:
         return []
     k = source.problem.n_features
-    out = [Method.of(NOTHING, source.asking(0), X, y)]
+    out = [WayOfAsking.of(NOTHING, source.asking(0), X, y)]
     if k * (len(np.asarray(y)) + _DRAWS) <= _MOST_WORK:
-        out.insert(0, Method.of(EVERYTHING, source.asking(k), X, y))
+        out.insert(0, WayOfAsking.of(EVERYTHING, source.asking(k), X, y))
     return out
 
 
-def summary(source: Source, own: Method, rivals: list[Method], seed: int) -> str:
+def summary(source: Source, own: WayOfAsking, rivals: list[WayOfAsking], seed: int) -> str:
     """The section."""
     outcome, n = own.outcome, own.outcome.truth.size
     hits = int(outcome.correct.sum())
@@ -75,7 +75,7 @@ def _tile(name: str, value: str, note: str) -> str:
     return f"<span>{text(name)}</span><b>{text(value)}</b><small>{text(note)}</small>"
 
 
-def _comparison(methods: Sequence[Method], seed: int) -> str:
+def _comparison(methods: Sequence[WayOfAsking], seed: int) -> str:
     digits = decimals([float(m.outcome.totals.mean()) for m in methods])
     rows = []
     for m in methods:
@@ -99,7 +99,7 @@ def _comparison(methods: Sequence[Method], seed: int) -> str:
     return table(head, rows, numeric=range(1, 9), caption="Means over the rows", own=0)
 
 
-def _against(own: Method, rivals: Sequence[Method], seed: int) -> Iterator[str]:
+def _against(own: WayOfAsking, rivals: Sequence[WayOfAsking], seed: int) -> Iterator[str]:
     """How this policy compares, row by row."""
     for rival in rivals:
         saved = rival.outcome.totals - own.outcome.totals
@@ -116,7 +116,7 @@ def _against(own: Method, rivals: Sequence[Method], seed: int) -> Iterator[str]:
         yield f"Against “{rival.name}” it {verdict} ({low:.{digits}f} to {high:.{digits}f})."
 
 
-def _expectation(source: Source, own: Method, interval: tuple[float, float], digits: int) -> Iterator[str]:
+def _expectation(source: Source, own: WayOfAsking, interval: tuple[float, float], digits: int) -> Iterator[str]:
     if own.expected is None:
         return
     yield f"The model itself expects a cost of {own.expected:,.{digits}f} a row."

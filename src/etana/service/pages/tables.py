@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request, Response
 
+from etana.commands.classify import classify_file
 from etana.errors import InputError
-from etana.scoring import classify_file
 from etana.service.errors import TooLarge
 from etana.service.limits import Limits
 from etana.service.models import Models, Served

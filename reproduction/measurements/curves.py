@@ -1,0 +1,114 @@
+"""A method over several prices of a feature: what it does on test rows, and what training rows alone say about it.
+
+One price is one point of the trade between features and mistakes; all features cost the same and a mistake costs 1. A
+:class:`etana.SequentialClassifier` is fitted once, at the lowest price, and takes the others without a new fit; any
+other method is fitted anew at each price.
+
+What training rows say is what a point of the curve is chosen by. :func:`in_folds` fits and measures a method on three
+folds of the training rows, an :class:`etana.AdaptiveClassifier` with the strength that was chosen on all of them: the
+same for every method. :func:`from_walks` is what a ``SequentialClassifier`` announces: averages over the walks of rows
+that its own folds held out, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from etana.adaptive.classifier import AdaptiveClassifier
+from etana.evaluation.measuring import Folds
+from etana.sequential import SequentialClassifier
+
+__all__ = ["Estimate", "PricedModel", "area", "at_features", "curve", "from_walks", "in_folds", "prices_of"]
+
+_INNER_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class PricedModel:
+    """A model at a price of a feature, and the seconds that it took to make it."""
+
+    price: float
+    model: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What training rows say about unseen ones: accuracy, and features for each."""
+
+    accuracy: float
+    n_features: float
+
+
+def prices_of(text: Any, default: Sequence[float]) -> list[float]:
+    """Prices of a cell's parameter such as ``"0.1+0.01"``; the default where there is none."""
+    return list(default) if text is None else [float(price) for price in str(text).split("+")]
+
+
+def curve(make: Callable[[float], Any], prices: Sequence[float], X: Any, y: np.ndarray) -> Iterator[PricedModel]:
+    """Models for these prices, from the lowest up; ``make`` gives the estimator for a price."""
+    kept: SequentialClassifier | None = None
+    for price in sorted(prices):
+        start = time.perf_counter()
+        if kept is None:
+            model = make(price).fit(X, y)
+            kept = model if isinstance(model, SequentialClassifier) else None
+        else:
+            model = kept.with_costs(feature_costs=price)
+        yield PricedModel(price, model, time.perf_counter() - start)
+
+
+def in_folds(
+    models: Sequence[PricedModel], make: Callable[[float], Any], X: Any, y: np.ndarray, seed: int
+) -> list[Estimate]:
+    """Accuracy and features of each model's method on three folds of the training rows."""
+    settings = {f.price: _settings(f.model) for f in models}
+    found: dict[float, list[Estimate]] = {f.price: [] for f in models}
+    for X_fit, y_fit, X_held, y_held in Folds(_INNER_FOLDS, seed=seed).parts(X, y):
+        for fitted in curve(lambda price: make(price).set_params(**settings[price]), list(found), X_fit, y_fit):
+            walk = fitted.model.acquire(X_held)
+            shares = float(np.mean(walk.labels == y_held)), float(np.mean(walk.n_features))
+            found[fitted.price].append(Estimate(*shares))
+    return [_mean(found[f.price]) for f in models]
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """What was chosen on all training rows and need not be chosen again."""
+    return {"m": model.m_, "look_ahead": model.look_ahead_} if isinstance(model, AdaptiveClassifier) else {}
+
+
+def _mean(parts: list[Estimate]) -> Estimate:
+    accuracies, features = [p.accuracy for p in parts], [p.n_features for p in parts]
+    return Estimate(float(np.mean(accuracies)), float(np.mean(features)))
+
+
+def from_walks(fitted: PricedModel) -> Estimate | None:
+    """What a SequentialClassifier announces; None for any other model."""
+    model = fitted.model
+    if not isinstance(model, SequentialClassifier):
+        return None
+    mistakes = model.expected_cost_ - fitted.price * model.expected_n_features_
+    return Estimate(float(np.clip(1 - mistakes, 0, 1)), model.expected_n_features_)
+
+
+def at_features(points: Sequence[tuple[float, float]], features: Any, without: float) -> np.ndarray:
+    """Accuracy at numbers of features: straight lines between (features, accuracy) points, from ``without`` at none.
+
+    Examples
+    --------
+    >>> from reproduction.measurements.curves import at_features
+    >>> at_features([(4, 0.9), (2, 0.8)], [1, 3, 9], without=0.6).tolist()
+    [0.7, 0.85, 0.9]
+    """
+    known = sorted([(0.0, without), *((float(f), float(a)) for f, a in points if f > 0)])
+    return np.round(np.interp(features, [f for f, _ in known], [a for _, a in known]), 12)
+
+
+def area(points: Sequence[tuple[float, float]], without: float, most: int = 20) -> float:
+    """Mean accuracy over 1, 2, ..., ``most`` features, see :func:`at_features`."""
+    return float(at_features(points, np.arange(1, most + 1), without).mean())

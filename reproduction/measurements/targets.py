@@ -1,0 +1,141 @@
+"""The table to beat: on the paper's sets, at least so accurate with at most so many features.
+
+The protocol is the paper's. A method gives a curve over prices of a feature; the point that counts is chosen on the
+training rows of each part alone: of the prices whose estimated number of features is within the limit (or the one that
+asks fewest, if none is), the one with the best estimated accuracy, the higher price among equals. A
+:class:`etana.SequentialClassifier` is judged by the walks that it keeps, any other method by three folds of these
+rows. Between methods, each at the point that it chose, the better accuracy on three folds decides; that is the same
+estimate for all. The whole curve on test rows is kept beside it.
+
+With ``resplit`` the 72 rows of MLL are split anew, 57 to 15 with classes in proportion, by the cell's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from etana.evaluation.measuring import Folds, HoldOut
+from reproduction.cells import Cell, Record
+from reproduction.experiment_data import ExperimentData, load_data
+from reproduction.experiment_data import n_parts as parts_of
+from reproduction.measurements.curves import curve, from_walks, in_folds, prices_of
+from reproduction.methods import Setting, method_of
+from reproduction.store import Result
+from reproduction.warm_up import warm_up
+
+__all__ = ["PRICES", "TARGETS", "ChosenPoint", "Target", "chosen", "n_parts", "prepare"]
+
+PRICES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Least accuracy, and most features for each row on average."""
+
+    accuracy: float
+    n_features: float
+
+
+TARGETS = {
+    "madelon": Target(0.85, 4.09),
+    "lung": Target(0.989, 2.78),
+    "mll": Target(1.0, 5.07),
+    "dexter": Target(0.86, 6.32),
+    "car": Target(0.91, 13.85),
+    "lung2": Target(0.95, 13.77),
+    "news20": Target(0.785, 81.7),
+}
+
+
+@dataclass(frozen=True)
+class ChosenPoint:
+    """Test rows at the points that training rows chose: means over the parts, and the record of each part."""
+
+    accuracy: float
+    n_features: float
+    records: tuple[Record, ...]
+
+    def meets(self, target: Target) -> bool:
+        """Whether it is accurate enough with few enough features."""
+        return self.accuracy >= target.accuracy - 1e-9 and self.n_features <= target.n_features + 1e-9
+
+
+def n_parts(cell: Cell) -> int:
+    """Training and test parts of a cell, each with one curve."""
+    return 1 if dict(cell.parameters).get("resplit") else parts_of(cell.dataset)
+
+
+def prepare(cell: Cell, data_dir: str | None) -> Callable[[], list[Record]]:
+    """Load data and loops; what is returned does the work."""
+    data = load_data(cell.dataset, data_dir)
+    if dict(cell.parameters).get("presence"):
+        data = data.with_presence()
+    warm_up(cell, data)
+    return lambda: list(_records(cell, data))
+
+
+def _records(cell: Cell, data: ExperimentData) -> Iterator[Record]:
+    given = dict(cell.parameters)
+    prices = prices_of(given.get("prices"), PRICES)
+    X, y, protocol = _split(cell, data)
+    setting = Setting(len(data.class_names), seed=cell.seed)
+    method = method_of(cell.method)
+
+    def make(price: float) -> Any:
+        return method.make(replace(setting, feature_costs=price))
+
+    for part, (X_train, y_train, X_test, y_test) in enumerate(protocol.parts(X, y)):
+        models = list(curve(make, prices, X_train, y_train))
+        folds = in_folds(models, make, X_train, y_train, cell.seed)
+        for fitted, inner in zip(models, folds, strict=True):
+            expected = from_walks(fitted) or inner
+            walk = fitted.model.acquire(X_test)
+            yield {
+                "part": part,
+                "price": fitted.price,
+                "accuracy": float(np.mean(walk.labels == y_test)),
+                "n_features": float(np.mean(walk.n_features)),
+                "estimated_accuracy": expected.accuracy,
+                "estimated_n_features": expected.n_features,
+                "folds_accuracy": inner.accuracy,
+                "folds_n_features": inner.n_features,
+                "training_seconds": fitted.seconds,
+            }
+
+
+def _split(cell: Cell, data: ExperimentData) -> tuple[Any, np.ndarray, HoldOut | Folds]:
+    if not dict(cell.parameters).get("resplit"):
+        return data.training(cell.seed)
+    from sklearn.model_selection import train_test_split
+
+    X, y = np.vstack([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
+    held = len(data.y_test)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=held, stratify=y, random_state=cell.seed)
+    return X, y, HoldOut(X_test, y_test)
+
+
+def chosen(results: Sequence[Result], limit: float) -> ChosenPoint | None:
+    """The points that training rows choose among these methods' curves; None where a curve is missing."""
+    if not results or any(result.ended != "done" for result in results):
+        return None
+    parts = sorted({record["part"] for result in results for record in result.records})
+    picked = []
+    for part in parts:
+        own = [_pick([r for r in result.records if r["part"] == part], limit) for result in results]
+        picked.append(max(own, key=lambda r: r["folds_accuracy"]))
+    return ChosenPoint(
+        float(np.mean([r["accuracy"] for r in picked])),
+        float(np.mean([r["n_features"] for r in picked])),
+        tuple(picked),
+    )
+
+
+def _pick(records: list[Record], limit: float) -> Record:
+    within = [r for r in records if r["estimated_n_features"] <= limit]
+    if not within:
+        return min(records, key=lambda r: r["estimated_n_features"])
+    return max(within, key=lambda r: (r["estimated_accuracy"], r["price"]))

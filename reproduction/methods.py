@@ -1,0 +1,23 @@
+"""The methods of :mod:`etana.evaluation`, and programs of others beside them: STreeD and LightGBM."""
+
+from __future__ import annotations
+
+from etana.evaluation.methods import METHODS, Method, Setting, method_of, register
+from reproduction.measurements.rivals import CostEffectiveBoosting, OptimalTree
+
+__all__ = ["METHODS", "Setting", "method_of"]
+
+for _method in (
+    Method("streed", "STreeD, depth 3", lambda s: OptimalTree(s.feature_costs, s.misclassification_costs)),
+    Method(
+        "lightgbm",
+        "LightGBM, cost-effective, once a model",
+        lambda s: CostEffectiveBoosting(s.feature_costs, seed=s.seed),
+    ),
+    Method(
+        "lightgbm-lazy",
+        "LightGBM, cost-effective, for each row",
+        lambda s: CostEffectiveBoosting(s.feature_costs, each_row=True, seed=s.seed),
+    ),
+):
+    register(_method)

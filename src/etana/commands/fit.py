@@ -1,0 +1,114 @@
+"""``etana fit``: from a table on disk, whole or in parts, to a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etana.adaptive.classifier import AdaptiveClassifier
+from etana.classifiers import AcquiringClassifier, ETANAClassifier, FETANAClassifier
+from etana.commands.labels import as_classes, read_labelled
+from etana.commands.prices import read_costs, read_mistakes
+from etana.errors import InputError
+from etana.modelfile import save
+from etana.sequential.classifier import SequentialClassifier
+from etana.tablefile import check_output, to_table
+
+__all__ = ["train"]
+
+_ENGINES = ("auto", "memory", "dask")
+_METHODS: dict[str, Any] = {
+    "etana": ETANAClassifier,
+    "adaptive": AdaptiveClassifier,
+    "sequential": SequentialClassifier,
+}
+_OPTIONS = {"n_bins": "--bins", "random_state": "--seed"}  # where the option has another name than the parameter
+
+
+def train(
+    data: str,
+    target: str,
+    *,
+    costs: str,
+    mistakes: str | None,
+    output: str,
+    method: str = "etana",
+    options: dict[str, Any],
+    engine: str = "auto",
+    scheduler: str | None = None,
+) -> AcquiringClassifier:
+    """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
+
+    ``options`` are the parameters of the classifier that were given; those that it does not take are refused.
+    """
+    check_output(output, data, mistakes, costs)
+    _check_engine(engine, scheduler)
+    kind, chosen = _classifier(method, options)
+    chosen["feature_costs"] = read_costs(costs)
+    lazy = engine == "dask" or scheduler is not None
+    clf: AcquiringClassifier
+    if lazy or Path(data).is_dir():
+        clf = _train_on_parts(data, target, mistakes, method, kind, chosen, lazy, scheduler)
+    else:
+        clf = _train_on_file(data, target, mistakes, kind, chosen)
+    save(clf, output)
+    return clf
+
+
+def _check_engine(engine: str, scheduler: str | None) -> None:
+    if engine not in _ENGINES:
+        raise InputError(f"engine is {engine!r}; it must be one of {', '.join(_ENGINES)}")
+    if engine == "memory" and scheduler is not None:
+        raise InputError(f"scheduler is {scheduler!r}, but engine 'memory' uses none; take --engine dask")
+
+
+def _classifier(method: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The class of a method, and its parameters; one that it does not have is refused."""
+    if method not in _METHODS:
+        raise InputError(
+            f"method is {method!r}; it must be 'etana' (a fixed order), 'adaptive' (one for each row) or 'sequential' "
+            "(a fixed order, nearest neighbours)"
+        )
+    kind, chosen = _METHODS[method], dict(options)
+    if method == "etana" and chosen.get("solver") == "thresholds":
+        kind = FETANAClassifier
+        del chosen["solver"]
+    known = kind().get_params()
+    for name, value in chosen.items():
+        if name not in known:
+            raise InputError(
+                f"{_OPTIONS.get(name, f'--{name}')} is {value!r}, which method {method!r} has no use for; leave it "
+                "out, or take another method"
+            )
+    return kind, chosen
+
+
+def _train_on_file(
+    data: str, target: str, mistakes: str | None, kind: Any, chosen: dict[str, Any]
+) -> AcquiringClassifier:
+    block, labels = read_labelled(data, target)
+    table = to_table(block, list(block.columns), data)
+    y = as_classes(labels)
+    matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
+    return kind(misclassification_costs=matrix, **chosen).fit(table, y)
+
+
+def _train_on_parts(
+    data: str,
+    target: str,
+    mistakes: str | None,
+    method: str,
+    kind: Any,
+    chosen: dict[str, Any],
+    lazy: bool,
+    scheduler: str | None,
+) -> AcquiringClassifier:
+    if issubclass(kind, AdaptiveClassifier | SequentialClassifier):
+        raise InputError(f"method {method!r} needs all rows at once, not a folder of parts; join them into one file")
+    from etana.commands.fit_parts import fit_on_parts
+
+    matrix = None if mistakes is None else read_mistakes(mistakes)
+    clf = kind(misclassification_costs=matrix, **chosen)
+    return fit_on_parts(clf, data, target, mistakes, lazy, scheduler)

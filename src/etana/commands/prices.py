@@ -1,0 +1,60 @@
+"""Prices of features and costs of mistakes, as they stand on the command line or in CSV files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from etana.commands.labels import as_classes
+from etana.costs import FeatureCosts
+from etana.errors import CostError
+from etana.tablefile import MISSING, read_columns, to_table
+
+__all__ = ["read_costs", "read_mistakes"]
+
+
+def read_costs(given: str) -> Any:
+    """One price for all, or the prices in a CSV file by feature name, with groups if there are any."""
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    block = read_columns(given)
+    for column in ("feature", "cost"):
+        if column not in block.columns:
+            raise CostError(
+                f"{given} has no column {column!r}; it must have the columns feature and cost, and may have group and "
+                "discounted"
+            )
+    if not block.n_rows:
+        raise CostError(f"{given} has a header but no rows; give a row for each feature")
+    names = [str(n).strip() for n in block.columns["feature"]]
+    prices = dict(zip(names, to_table(block, ["cost"], given, {"cost"}).block([0])[:, 0], strict=True))
+    if "group" not in block.columns:
+        return {name: float(price) for name, price in prices.items()}
+    labels = zip(names, block.columns["group"], strict=True)
+    groups = {name: str(group).strip() for name, group in labels if group is not None and group not in MISSING}
+    lower = None
+    if "discounted" in block.columns:
+        values = to_table(block, ["discounted"], given, {"discounted"}).block([0])[:, 0]
+        lower = {n: float(v) for n, v in zip(names, values, strict=True) if not np.isnan(v)}
+    return FeatureCosts({n: float(p) for n, p in prices.items()}, groups=groups, discounted=lower)
+
+
+def read_mistakes(path: str, classes: np.ndarray | None = None) -> np.ndarray:
+    """The cost of each mistake: a column of true classes first, then one column per decided class, by name.
+
+    Rows and columns come in the order of ``classes``; if they are not known yet, in that of the file's labels, sorted.
+    """
+    block = read_columns(path)
+    names = list(block.columns)
+    rows = [str(c).strip() for c in block.columns[names[0]]]
+    wanted = [str(c) for c in (np.unique(as_classes(rows)) if classes is None else classes)]
+    if sorted(rows) != sorted(wanted) or sorted(names[1:]) != sorted(wanted):
+        raise CostError(
+            f"{path} has rows {rows} and columns {names[1:]}; the first column must hold the true classes {wanted}, "
+            "and the others must be named after the decided ones"
+        )
+    values = to_table(block, wanted, path, set(wanted)).block(slice(None))
+    return values[[rows.index(c) for c in wanted]]

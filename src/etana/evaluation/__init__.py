@@ -1,0 +1,28 @@
+"""Measuring methods the way the paper does, making its tables and figures again, and comparing on one's own table."""
+
+from etana.evaluation.comparison import Comparison, compare, corrected_interval
+from etana.evaluation.measuring import (
+    Evaluation,
+    Fold,
+    Folds,
+    HoldOut,
+    LowestRowKNeighbors,
+    evaluate,
+)
+from etana.evaluation.methods import METHODS, Method, Setting, register
+
+__all__ = [
+    "METHODS",
+    "Comparison",
+    "Evaluation",
+    "Fold",
+    "Folds",
+    "HoldOut",
+    "LowestRowKNeighbors",
+    "Method",
+    "Setting",
+    "compare",
+    "corrected_interval",
+    "evaluate",
+    "register",
+]
