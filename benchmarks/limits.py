@@ -48,11 +48,11 @@ def fit_limit(clf: ETANAClassifier, X, y):
 def walk_limit(clf: ETANAClassifier, X):
     """The bare loop over the same rows; the labels agree."""
     model, walk = clf.model_, clf.acquire(X)
-    plan, problem = model.plan, model.problem
+    stages, problem = model.compiled, clf.problem_
     labels = np.empty(len(X), dtype=np.int64)
     job = partial(
-        bounds.multiply, X, walk.n_features, plan.columns, plan.edges, plan.edge_offsets,
-        problem.cells, plan.cell_offsets, problem.priors, labels,
+        bounds.multiply, X, walk.n_features, stages.columns, stages.bins.edges, stages.bins.offsets,
+        problem.cells, stages.cells.offsets, problem.priors, labels,
     )  # fmt: skip
     job()
     assert (clf.classes_[labels] == walk.labels).mean() > 0.9999

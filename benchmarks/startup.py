@@ -21,7 +21,7 @@ from etana import ETANAClassifier
 PROGRAMS = {
     "nothing": "pass",
     "import etana": "import etana",
-    "import etana.acquisition": "import etana.acquisition",
+    "import etana.model": "import etana.model",
     "import sklearn.naive_bayes": "import sklearn.naive_bayes",
     "first fit and prediction": (
         "import etana, numpy as np; etana.ETANAClassifier().fit(np.eye(20), np.arange(20) % 2).predict(np.eye(20))"

@@ -1,6 +1,8 @@
 """Classifiers of every kind, and a frame with labels and missing values, for the tests of model files."""
 
 import json
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -17,13 +19,19 @@ def wine():
     return load_wine(return_X_y=True)
 
 
+def few_digits(return_X_y=True):
+    """Ten classes, and too many answers to follow them all; no more columns than that takes."""
+    X, y = load_digits(return_X_y=return_X_y)
+    return X[:, 20:30], y
+
+
 SOLVERS = {
     "auto": (ETANAClassifier(0.01), load_breast_cancer),
     "exact": (ETANAClassifier(0.002, solver=ExactSolver(1e-4, 4096)), load_breast_cancer),
     "exact, free": (ETANAClassifier(0.0), load_breast_cancer),
     "points, a tree": (ETANAClassifier(0.05), load_iris),
-    "points, fitted": (ETANAClassifier(0.002, n_bins=4, random_state=3), load_digits),
-    "points, free": (ETANAClassifier(0.0, solver=PointsSolver(random_state=2)), load_digits),
+    "points, fitted": (ETANAClassifier(0.002, n_bins=4, random_state=3), few_digits),
+    "points, free": (ETANAClassifier(0.0, solver=PointsSolver(random_state=2)), few_digits),
     "grid, nearest": (ETANAClassifier(0.01, solver="grid"), load_wine),
     "grid, interpolate": (ETANAClassifier(0.01, solver=GridSolver(7, "interpolate")), load_wine),
     "thresholds": (ETANAClassifier(0.01, solver=ThresholdSolver(max_iterations=5, batch=64)), load_wine),
@@ -33,7 +41,19 @@ SOLVERS = {
     "F-ETANA, original": (FETANAClassifier(0.01, original=True, max_iterations=50), load_iris),
 }
 
-NEIGHBOURS = SequentialClassifier(feature_costs=0.01), load_wine
+SEQUENTIAL = SequentialClassifier(feature_costs=0.01), load_wine
+
+
+@cache
+def _fit(name):
+    clf, data = SOLVERS[name]
+    X, y = data(return_X_y=True)
+    return deepcopy(clf).fit(X, y), X, y
+
+
+def fitted(name):
+    """One of these classifiers, fitted once and given to each who asks as a copy; and its training rows."""
+    return deepcopy(_fit(name))
 
 
 def frame():
@@ -79,5 +99,14 @@ def put(name, at, value):
 def cut(name):
     def change(_, arrays):
         arrays[name] = np.ascontiguousarray(arrays[name][:-1])
+
+    return change
+
+
+def note(*keys, value):
+    def change(content, _):
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = value
 
     return change

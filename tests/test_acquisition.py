@@ -9,6 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from etana import ETANAClassifier, FeatureCosts, FETANAClassifier, threads
 from etana.errors import InputError
 from etana.policies import ExactSolver, GridSolver, PointsSolver
+from etana.table import read_table
+from etana.walks import StageWalk, generic
 
 ESTIMATORS = {
     "exact": (load_breast_cancer, ETANAClassifier()),
@@ -159,6 +161,50 @@ def test_a_policy_without_a_rule():
     np.testing.assert_allclose(a.posteriors, b.posteriors)
     case = _by_hand(own, X[3])
     assert (case.label, len(case.history)) == (b.labels[3], one.acquire(X[3:4]).n_features[0])
+    # What it does not offer is worked out from what it does.
+    assert case.expected_cost == pytest.approx(case.cost + case.posterior.min())
+    begin = own.start()
+    assert 0 < begin.expected_cost < begin.stop_cost
+    assert "Ask for" in begin.explain()
+    assert "Stop" in case.explain()
+    error = np.hypot(own.expectation_.standard_error, one.expectation_.standard_error)
+    assert own.expected_cost_ == pytest.approx(one.expected_cost_, abs=4.5 * error + 1e-4)
+    assert own.optimality_gap_ == pytest.approx(0, abs=4.5 * error + 1e-3)
+
+
+@pytest.mark.parametrize("budget", [np.inf, 0.03])
+def test_the_compiled_walk_is_that_of_any_pair(fitted, budget):
+    """The loop that serves every pair of beliefs and policy is the oracle of the one that is compiled for this one."""
+    clf, X, _ = fitted
+    model = clf.model_
+    assert isinstance(model.compiled, StageWalk)
+    table = read_table(X[:80])
+    one, asked, _ = model.compiled.walk(table, budget)
+    other, other_asked, starts = generic.walk(model.beliefs, model.policy, table, budget)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
+    for i, first in enumerate(starts):
+        assert asked[: one.asked[i]].tolist() == other_asked[first : first + other.asked[i]].tolist()
+
+
+def test_a_budget_is_kept_to_the_cent():
+    """Three prices of 0.1 add up to a little more than 0.3, and yet are within it."""
+    X, y = load_wine(return_X_y=True)
+    assert 0.1 + 0.1 + 0.1 > 0.3
+    clf = ETANAClassifier(0.1, 100 * (1 - np.eye(3))).fit(X, y)
+    assert clf.acquire(X, max_cost=0.3).n_features.max() == 3
+    case = clf.start(max_cost=0.3)
+    while case.next_feature is not None:
+        case.observe(None)
+    assert len(case.history) == 3
+
+
+def test_a_stopped_case_has_no_next_column(fitted):
+    clf, X, _ = fitted
+    case = _by_hand(clf, X[0])
+    assert case.next_column is None
+    assert clf.start(max_cost=0.0).next_column is None or clf.start().next_price == 0.0
+    begin = clf.start()
+    assert begin.next_column == begin.next_feature
 
 
 def test_ten_thousand_features_do_not_underflow():
@@ -182,7 +228,7 @@ def test_case_in_words_and_undo():
     assert first in X.columns
     text = case.explain()
     assert f"Ask for {first!r} (price 0.03)" in text
-    assert "goes on" in text or "decides" in text
+    assert "asks for" in text or "decides" in text
     before = case.posterior
     assert case.expected_cost == pytest.approx(clf.expected_cost_, rel=0.1)
     case.observe(X[first].iloc[0])
@@ -213,7 +259,7 @@ def test_explains_budget_and_last_feature():
     while case.next_feature is not None:
         case.observe(None)
     assert case.stopped_by == "features"
-    assert "every feature has been asked" in case.explain()
+    assert "no feature is left" in case.explain()
     assert [a.meaning for a in case.history] == ["missing"] * 2
     assert case.cost == pytest.approx(0.002)
 

@@ -15,9 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import etana
-from etana import Binner, ETANAClassifier, FeatureCosts, FETANAClassifier
+from etana import Binner, ETANAClassifier, FeatureCosts, FETANAClassifier, Model
+from etana.beliefs import NaiveBayes
+from etana.costs import resolve_feature_costs
 from etana.errors import CostError, CostWarning, InputError
-from etana.policies import ExactSolver, PointsSolver
+from etana.policies import ExactSolver, FixedOrder, PointsSolver
 
 BOTH = [ETANAClassifier(), FETANAClassifier(batch=128, max_iterations=30)]
 
@@ -92,30 +94,15 @@ def test_expectations():
         rng = np.random.default_rng(1)
         draws = _draw_codes(problem, rng, 4000)
         bins = Binner.from_edges([np.arange(1, n) - 0.5 for n in np.diff(problem.offsets)])
-        same = ETANAClassifier(
-            problem.feature_costs, binning=bins, ordering=np.arange(problem.n_features), solver=_Given(clf.policy_),
-            priors=problem.priors,
-        ).fit(draws[0], draws[1])  # fmt: skip
-        walk = same.acquire(draws[0])
+        beliefs, order = NaiveBayes(bins, problem.cells, problem.priors), np.arange(problem.n_features)
+        prices = resolve_feature_costs(problem.feature_costs, problem.n_features)
+        policy = FixedOrder(order, clf.policy_, prices, problem.misclassification_costs)
+        walk = Model(beliefs, policy, clf.classes_).acquire(draws[0])
         error = walk.n_features.std() / np.sqrt(len(walk))
         assert abs(walk.n_features.mean() - e.n_features) < 4.5 * np.hypot(error, e.n_features_standard_error)
         costs = walk.costs + (walk.labels != draws[1])
         error = costs.std() / np.sqrt(len(walk))
         assert abs(costs.mean() - clf.expected_cost_) < 4.5 * error
-
-
-class _Given:
-    """A solver that returns the policy it was given, over the problem's own likelihoods."""
-
-    def __init__(self, policy):
-        self.policy = policy
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def solve(self, problem):
-        problem.cells[:] = self.policy.problem.cells
-        return self.policy
 
 
 def _draw_codes(problem, rng, n):

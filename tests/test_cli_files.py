@@ -157,7 +157,7 @@ def written(folder, kind):
     )
     encoding = {"excel": "utf-16", "mark": "utf-8-sig"}.get(kind, "utf-8")
     content = text.encode(encoding)
-    name.write_bytes(gzip.compress(content) if kind == "gz" else content)
+    name.write_bytes(gzip.compress(content, mtime=0) if kind == "gz" else content)
     return name
 
 
@@ -193,8 +193,8 @@ def test_one_column_needs_no_separator(tmp_path):
     ("content", "name", "message"),
     [
         (b"PK\x03\x04rest", "t.csv", "is a spreadsheet or a zip archive; export the table as CSV"),
-        (gzip.compress(b"a,b\n1,2\n"), "t.csv", "is compressed; unpack it"),
-        (gzip.compress(b"a,b\n1,2\n" * 999)[:-20], "t.csv.gz", "damaged or cut short"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "t.csv", "is compressed; unpack it"),
+        (gzip.compress(b"a,b\n1,2\n" * 999, mtime=0)[:-20], "t.csv.gz", "damaged or cut short"),
         (b"a,b\n1,2\n", "t.csv.gz", "cannot be unpacked"),
         (b"PAR1 and more", "t.csv", "is a Parquet file"),
         ("a,b\n1,2\n".encode("utf-16-le"), "t.csv", "holds zero bytes"),

@@ -24,7 +24,7 @@ from etana import Binner, ETANAClassifier, FeatureCosts, FETANAClassifier
 from etana.errors import CostWarning, ModelFileError
 from etana.modelfile import container, load, load_model, read_metadata, save
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
-from modelfile_samples import QUICK, SOLVERS, frame, wine
+from modelfile_samples import QUICK, SOLVERS, fitted, frame, wine
 
 
 def rows_of(X, n=1000):
@@ -81,9 +81,8 @@ def round_trip(clf, tmp_path, X):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver(name, tmp_path):
-    clf, data = SOLVERS[name]
-    X, y = data(return_X_y=True)
-    again = round_trip(clf.fit(X, y), tmp_path, rows_of(X))
+    clf, X, y = fitted(name)
+    again = round_trip(clf, tmp_path, rows_of(X))
     prices = np.linspace(0.001, 0.02, X.shape[1])
     a, b = clf.with_costs(feature_costs=prices), again.with_costs(feature_costs=prices)
     assert_same_walk(a.acquire(X), b.acquire(X))
@@ -101,21 +100,21 @@ def test_every_solver(name, tmp_path):
 def test_nothing_is_solved_or_simulated_again(tmp_path, monkeypatch):
     models = []
     for name in ("auto", "points, fitted", "grid, nearest", "F-ETANA"):
-        clf, data = SOLVERS[name]
-        X, y = data(return_X_y=True)
-        models.append((clf.fit(X, y), X))
+        clf, X, _ = fitted(name)
         save(clf, tmp_path / name)
-        models[-1] += (load(tmp_path / name), [clf.expected_cost_, clf.optimality_gap_, clf.expected_n_features_])
+        announced = [clf.expected_cost_, clf.optimality_gap_, clf.expected_n_features_]
+        models.append((clf, X, load(tmp_path / name), load_model(tmp_path / name), announced))
 
     def refuse(*_, **__):
         raise AssertionError("solved or simulated")
 
     for solver in (ExactSolver, PointsSolver, GridSolver, ThresholdSolver):
         monkeypatch.setattr(solver, "solve", refuse)
-    monkeypatch.setattr("etana.policies.base.expect", refuse)
+    monkeypatch.setattr("etana.policies.stopping.expect", refuse)
     monkeypatch.setattr("etana.policies.points.kernel.certify", refuse)
-    for clf, X, again, announced in models:
+    for clf, X, again, model, announced in models:
         assert [again.expected_cost_, again.optimality_gap_, again.expected_n_features_] == announced
+        assert [model.expected_cost, model.optimality_gap, model.expected_n_features] == announced
         assert (again.predict(X) == clf.predict(X)).all()
 
 
@@ -235,6 +234,20 @@ def test_what_cannot_be_stored(tmp_path):
     X, y = wine()
     path = tmp_path / "m"
 
+    def fit():
+        return ETANAClassifier().fit(X, y)
+
+    class Stubborn:
+        """A policy of somebody else's, which no file can hold."""
+
+        horizon = 0
+
+        def stops(self, stage, beliefs):
+            return np.ones(len(beliefs), dtype=bool)
+
+        def decide(self, belief):
+            return 1
+
     class Own:
         def solve(self, problem):
             return ExactSolver().solve(problem) if problem.n_classes == 2 else PointsSolver().solve(problem)
@@ -242,14 +255,27 @@ def test_what_cannot_be_stored(tmp_path):
     class Sub(ETANAClassifier):
         pass
 
+    class Odd:
+        def solve(self, problem):
+            return Stubborn()
+
     for clf, words in (
+        (ETANAClassifier(solver=Odd()).fit(X, y), "solver of your own.*Odd; only ExactSolver"),
+        (
+            ETANAClassifier(solver=Odd()).fit(X, y).set_params(solver="auto"),
+            "ForeignPolicy, which is not one of etana's own",
+        ),
         (LogisticRegression(), "LogisticRegression cannot be stored; an object of ETANAClassifier or FETANA"),
         (Sub().fit(X, y), "Sub cannot be stored"),
         (BaseEstimator, "cannot be stored"),
         (ETANAClassifier(solver=Own()).fit(X, y), "solver of your own.*Own; only ExactSolver"),
         (ETANAClassifier(random_state=np.random.default_rng(0)).fit(X, y), "random_state.*whole number"),
-        (ETANAClassifier().fit(X, y).set_params(n_bins=object()), "n_bins is object"),
-        (ETANAClassifier().fit(X, y).set_params(priors=np.ones(3, complex)), "priors is an array of complex128"),
+        (fit().set_params(solver=PointsSolver(8, random_state=np.random.default_rng(0))), "whole number"),
+        (fit().set_params(n_bins=object()), "n_bins is object"),
+        (fit().set_params(n_bins=-3), "n_bins is -3; it must be"),
+        (fit().set_params(solver="best"), "solver is 'best'; it must be"),
+        (fit().set_params(missing="drop"), "missing is 'drop'; it must be"),
+        (fit().set_params(priors=np.ones(3, complex)), "priors is an array of complex128"),
     ):
         with pytest.raises(ModelFileError, match=words):
             save(clf, path)
@@ -308,7 +334,8 @@ def test_other_tools_read_it(tmp_path):
     clf = ETANAClassifier().fit(X, y)
     save(clf, tmp_path / "m")
     arrays = safetensors.numpy.load_file(tmp_path / "m")
-    assert arrays["problem.cells"].tolist() == clf.problem_.cells.tolist()
+    assert arrays["beliefs.cells"].tolist() == clf.model_.beliefs.cells.tolist()
+    assert arrays["policy.order"].tolist() == clf.feature_order_.tolist()
     with safetensors.safe_open(tmp_path / "m", "numpy") as file:
         metadata = file.metadata()
     assert metadata["estimator"] == "ETANAClassifier"
@@ -316,7 +343,7 @@ def test_other_tools_read_it(tmp_path):
     assert said["sha256"] == metadata["sha256"]
     assert said["classes"] == [0, 1, 2]
     assert said["parameters"]["feature_costs"] == 0.01
-    assert said["policy"] == type(clf.policy_).__name__
+    assert (said["beliefs"], said["policy"]) == ("NaiveBayes", type(clf.policy_).__name__)
     assert said["expected_n_features"] == clf.expected_n_features_
     assert said["lower_bound"] == clf.policy_.lower_bound
 

@@ -10,10 +10,11 @@ import safetensors
 import safetensors.numpy
 
 from etana import ETANAClassifier, FeatureCosts
+from etana.beliefs.prefixes.travel import Blend
 from etana.errors import EtanaError, ModelFileError
 from etana.modelfile import load, load_model, read_metadata, save
 from etana.table import read_table
-from modelfile_samples import NEIGHBOURS, SOLVERS, crafted, cut, frame, put
+from modelfile_samples import SEQUENTIAL, crafted, cut, fitted, frame, note, put
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +22,15 @@ def saved(tmp_path_factory):
     """Files of several kinds of model, as bytes."""
     folder = tmp_path_factory.mktemp("saved")
     out = []
-    names = ("auto", "points, a tree", "points, fitted", "grid, nearest", "F-ETANA", "points, free")
-    for k, (clf, data) in enumerate([*(SOLVERS[n] for n in names), NEIGHBOURS]):
-        X, y = data(return_X_y=True)
-        save(clf.fit(X, y), folder / str(k))
-        out.append(((folder / str(k)).read_bytes(), X))
+    for name in ("auto", "points, a tree", "points, fitted", "grid, nearest", "F-ETANA", "points, free"):
+        clf, X, _ = fitted(name)
+        save(clf, folder / name)
+        out.append(((folder / name).read_bytes(), X))
+    clf, data = SEQUENTIAL
+    X, y = data(return_X_y=True)
+    save(clf.fit(X, y), folder / "sequential")
+    assert isinstance(clf.model_.beliefs.member, Blend)  # so that both are among what is changed
+    out.append(((folder / "sequential").read_bytes(), X))
     table, y = frame()
     save(ETANAClassifier(FeatureCosts(0.01, groups=list("aabbcc"))).fit(table, y), folder / "frame")
     return [*out, ((folder / "frame").read_bytes(), table)]
@@ -58,7 +63,7 @@ def test_no_mutation_gets_through(saved, tmp_path):
     rng = np.random.default_rng(20)
     path = tmp_path / "m"
     seen = set()
-    for trial in range(4000):
+    for trial in range(2000):
         data, _ = saved[trial % len(saved)]
         changed = mutated(data, rng)
         if changed == data:
@@ -77,8 +82,8 @@ def test_foreign_files(saved, tmp_path):
     path = tmp_path / "m"
     data = saved[0][0]
     header = 8 + int.from_bytes(data[:8], "little")
-    other = safetensors.numpy.save({"a": np.zeros(3)}, {"etana_format": "1"})
-    deep = b'{"__metadata__":{"etana_format":"1","sha256":"' + b"0" * 64 + b'"},"a":' + b"[" * 100_000
+    other = safetensors.numpy.save({"a": np.zeros(3)}, {"etana_format": "2"})
+    deep = b'{"__metadata__":{"etana_format":"2","sha256":"' + b"0" * 64 + b'"},"a":' + b"[" * 100_000
     for content, words in (
         (b"", "is empty; give a file"),
         (b"hello", "is not an etana model"),
@@ -89,7 +94,7 @@ def test_foreign_files(saved, tmp_path):
         (data + b"\0", "bytes and its header announces"),
         ((2**40).to_bytes(8, "little") + data[8:], "more than the 67108864 that are allowed"),
         ((2**25).to_bytes(8, "little") + data[8:], "inside its header"),
-        (data.replace(b'"etana_format":"1"', b'"etana_format":"2"', 1), "has format 2.*upgrade etana"),
+        (data.replace(b'"etana_format":"2"', b'"etana_format":"3"', 1), "has format 3.*upgrade etana"),
         (len(deep).to_bytes(8, "little") + deep, "header makes no sense"),
     ):
         path.write_bytes(content)
@@ -110,7 +115,7 @@ def test_foreign_files(saved, tmp_path):
 def test_announced_sizes_take_no_memory(saved, tmp_path):
     """A header that announces a terabyte, and a sparse file of many gigabytes, are refused at once."""
     tensor = {"dtype": "F64", "shape": [2**37], "data_offsets": [0, 2**40]}
-    text = '{"__metadata__":{"etana_format":"1","sha256":"' + "0" * 64 + '"},"a":' + json.dumps(tensor) + "}"
+    text = '{"__metadata__":{"etana_format":"2","sha256":"' + "0" * 64 + '"},"a":' + json.dumps(tensor) + "}"
     path = tmp_path / "m"
     path.write_bytes(len(text).to_bytes(8, "little") + text.encode())
     with pytest.raises(ModelFileError, match="announces 1099511"):
@@ -149,7 +154,9 @@ def edit_array(array, rng):
     array = array.copy()
     kind = rng.integers(5)
     if kind <= 1 and array.size:
-        odd = [0, 1, -1, 2, 7, 2**40] if array.dtype.kind in "ib" else [0, -1.0, 2.0, np.nan, np.inf, -np.inf, 1e308]
+        odd = [0, -1.0, 2.0, np.nan, np.inf, -np.inf, 1e308]
+        if array.dtype.kind in "ib":
+            odd = [0, 1, -1, 2, 7, 1 if array.dtype.kind == "b" else min(np.iinfo(array.dtype).max, 2**40)]
         with np.errstate(over="ignore"):  # 1e308 is infinite in single precision
             array.flat[int(rng.integers(array.size))] = odd[int(rng.integers(len(odd)))]
         return array
@@ -160,103 +167,199 @@ def edit_array(array, rng):
     return rng.permutation(array) if rng.random() < 0.7 else array.astype(np.float32)
 
 
-def note(*keys, value):
+def as_another(name, **learnt):
+    """The same content under the name of another classifier, as well as it can be made to fit."""
+
     def change(content, _):
-        for key in keys[:-1]:
-            content = content[key]
-        content[keys[-1]] = value
+        content["parameters"] = {}
+        content["learnt"].update(learnt)
+        return name
+
+    return change
+
+
+def several(*changes):
+    def change(content, arrays):
+        for one in changes:
+            one(content, arrays)
+
+    return change
+
+
+def backwards(name):
+    def change(_, arrays):
+        arrays[name] = np.ascontiguousarray(arrays[name][::-1])
 
     return change
 
 
 AUTO, TREE, FITTED, GRID, LINEAR, FREE, SEQUENCE, FRAME = range(8)
+BELIEFS, STOPPING, MEMBER = ("beliefs", "values"), ("policy", "values", "stopping"), ("beliefs", "values", "member")
+NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
 
 
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [
-        (AUTO, put("problem.cells", (0, 0), 0.7), "sums to"),
-        (AUTO, put("problem.cells", (0, 0), np.nan), "not a number"),
-        (AUTO, put("problem.cells", (0, 0), -0.1), "negative"),
-        (AUTO, put("problem.priors", 0, 0.9), "priors are no probabilities"),
-        (AUTO, put("problem.feature_costs", 3, -0.1), "cost is negative"),
-        (AUTO, put("problem.feature_costs", 3, np.inf), "not finite"),
-        (AUTO, put("problem.misclassification_costs", (0, 1), np.inf), "not finite"),
-        (AUTO, put("order", 0, 30), "every column once"),
-        (AUTO, put("order", slice(None), 0), "every column once"),
-        (AUTO, put("binner.edge_offsets", 1, 10**6), "offsets of the bins"),
-        (AUTO, put("binner.edge_offsets", 1, -(2**63)), "offsets of the bins"),
-        (AUTO, put("binner.edges", 1, -1e9), "not finite and increasing"),
-        (AUTO, put("binner.has_missing", 0, True), "problem.cells"),
-        (AUTO, put("counts.cells", 0, -1), "training count"),
-        (AUTO, put("counts.classes", 0, np.inf), "training count"),
-        (AUTO, cut("counts.cells"), "counts.cells.*must be float64 of shape"),
-        (AUTO, cut("policy.table"), "'table'"),
-        (AUTO, note("policy", "numbers", "tau", value=0), "tau is 0"),
-        (AUTO, note("policy", "numbers", "max_points", value=2**40), "max_points is"),
-        (AUTO, note("policy", "numbers", "horizon", value=31), "horizon is 31"),
-        (AUTO, note("policy", "numbers", "kind", value=4), "no rule of kind 4"),
-        (AUTO, note("policy", "class", value="OwnPolicy"), "'OwnPolicy' is not known"),
+        (AUTO, put("beliefs.cells", (0, 0), 0.7), "sums to"),
+        (AUTO, put("beliefs.cells", (0, 0), np.nan), "not a number"),
+        (AUTO, put("beliefs.cells", (0, 0), -0.1), "negative"),
+        (AUTO, several(put("beliefs.cells", (0, 0), 0.0), put("beliefs.cells", (1, 0), 1.0)), "is zero|sums to"),
+        (AUTO, cut("beliefs.cells"), "'cells'"),
+        (AUTO, put("beliefs.priors", 0, 0.9), "priors are no probabilities"),
+        (AUTO, put("beliefs.priors", 0, -0.1), "priors are no probabilities"),
+        (AUTO, cut("beliefs.priors"), "'priors'"),
+        (AUTO, put("prices.full", 3, -0.1), "cost is negative"),
+        (AUTO, put("prices.full", 3, np.inf), "not finite"),
+        (AUTO, put("prices.discounted", 3, 5.0), "above the full one"),
+        (AUTO, put("prices.group", 3, -2), "group is negative"),
+        (AUTO, cut("prices.group"), "'group'"),
+        (AUTO, several(*(cut(f"prices.{name}") for name in ("full", "discounted", "group"))), "prices for 29 features"),
+        (AUTO, put("costs.mistakes", (0, 1), np.inf), "not finite"),
+        (AUTO, put("costs.mistakes", (0, 1), -1.0), "cost is negative"),
+        (AUTO, cut("costs.mistakes"), "'mistakes'"),
+        (AUTO, put("policy.order", 0, 30), "a column twice, or one that is not there"),
+        (AUTO, put("policy.order", 0, -1), "a column twice, or one that is not there"),
+        (AUTO, put("policy.order", slice(None), 0), "a column twice, or one that is not there"),
+        (AUTO, cut("policy.order"), "horizon is 30|'table'"),
+        (AUTO, put("beliefs.binner.edge_offsets", 1, 10**6), "offsets of the bins"),
+        (AUTO, put("beliefs.binner.edge_offsets", 1, -(2**63)), "offsets of the bins"),
+        (AUTO, put("beliefs.binner.edges", 1, -1e9), "not finite and increasing"),
+        (AUTO, put("beliefs.binner.has_missing", 0, True), "'cells'"),
+        (AUTO, note(*BELIEFS, "binner", "name", value=None), "no bins"),
+        (AUTO, put("learnt.cells", 0, -1), "training count"),
+        (AUTO, put("learnt.classes", 0, np.inf), "training count"),
+        (AUTO, cut("learnt.cells"), "cells.*must be float64 of shape"),
+        (AUTO, cut("policy.stopping.table"), "'table'"),
+        (AUTO, note(*STOPPING, "values", "tau", value=0), "tau is 0"),
+        (AUTO, note(*STOPPING, "values", "max_points", value=2**40), "max_points is"),
+        (AUTO, note(*STOPPING, "values", "horizon", value=31), "horizon is 31"),
+        (AUTO, note(*STOPPING, "values", "horizon", value=29), "'table'|chances to be reached are 31"),
+        (AUTO, note(*STOPPING, "values", "kind", value=4), "no rule of kind 4"),
+        (AUTO, note(*STOPPING, "values", "lower_bound", value=None), "lower_bound is None"),
+        (AUTO, note(*STOPPING, "class", value="OwnPolicy"), "'OwnPolicy' is not known"),
+        (AUTO, note(*STOPPING, "class", value="NaiveBayes"), "'NaiveBayes' is not known"),
+        (AUTO, note(*STOPPING, "class", value="FixedOrder"), "'FixedOrder' is not known"),
+        (AUTO, note(*STOPPING, "class", value="RegressionStopping"), "mistakes|argument"),
+        (AUTO, note(*STOPPING, "class", value="FreePolicy"), "no rule of kind 1"),
+        (AUTO, note(*STOPPING, "class", value=["ExactPolicy"]), "unhashable"),
+        (AUTO, note("policy", "class", value="ExactPolicy"), "not made of 'NaiveBayes' and 'ExactPolicy'"),
+        (AUTO, note("policy", "class", value="InstanceChoice"), "not made of 'NaiveBayes' and 'InstanceChoice'"),
+        (AUTO, note("beliefs", "class", value="FixedOrder"), "not made of 'FixedOrder'"),
+        (AUTO, note("beliefs", "class", value="PathCounts"), "not made of 'PathCounts'"),
+        (AUTO, note("beliefs", value=None), "subscriptable"),
+        (AUTO, note("expectation", "class", value="NaiveBayes"), "'NaiveBayes' is not known"),
+        (AUTO, put("expectation.reach", 0, 1.5), "'reach'"),
+        (AUTO, put("expectation.reach", 0, 0.0), "do not fall"),
+        (AUTO, backwards("expectation.reach"), "do not fall"),
+        (AUTO, cut("expectation.reach"), "chances to be reached are 30"),
+        (AUTO, cut("expectation.class_cost"), "'class_cost'"),
+        (AUTO, note("expectation", "values", "cost", value=-1), "cost is -1"),
+        (AUTO, note("expectation", "values", "n_features", value=None), "n_features is None"),
+        (AUTO, note("expectation", "values", "standard_error", value=-0.5), "standard_error is -0.5"),
+        (AUTO, as_another("AdaptiveClassifier", m=1.0, look_ahead=0, cv_costs=[]), "not made of 'NaiveBayes'"),
+        (AUTO, as_another("SequentialClassifier", has_walks=False), "not made of 'NaiveBayes'"),
+        (AUTO, as_another("LogisticRegression"), "'LogisticRegression' is not known"),
         (AUTO, note("classes", "items", value=[1, 1]), "sorted and distinct"),
         (AUTO, note("classes", "items", value=[1, 0]), "sorted and distinct"),
         (AUTO, note("classes", "dtype", value="<U500000000"), "cannot be made"),
         (AUTO, note("classes", "items", value=[0, "1"]), "cannot hold"),
         (AUTO, note("names", value=["a"]), "30 texts"),
         (AUTO, note("parameters", "colour", value=1), "no parameter 'colour'"),
+        (AUTO, note("parameters", "n_bins", value=-3), "n_bins is -3"),
         (AUTO, note("parameters", "solver", value={"type": "solver", "class": "os.system"}), "not known"),
-        (AUTO, note("parameters", "n_bins", value={"type": "array", "dtype": "|O", "name": "order"}), "type"),
-        (TREE, put("policy.index", -1, 10**6), "do not divide the table of plans"),
-        (TREE, put("policy.index", 0, -1), "do not divide the table of plans"),
-        (FITTED, put("policy.index", (0, 1), 10), "a class that is not there"),
-        (FITTED, put("policy.index", (0, 1), -1), "a class that is not there"),
-        (FITTED, cut("policy.index"), "'table'"),
-        (GRID, put("policy.index", (1, 1), 2), "one column for each grid point"),
-        (GRID, cut("policy.index"), "'index'"),
-        (LINEAR, cut("policy.table"), "'table'"),
-        (LINEAR, note("policy", "numbers", "random_state", value=-1), "random_state is -1"),
-        (FREE, note("policy", "numbers", "horizon", value=2.0), "whole number"),
-        (SEQUENCE, put("order", 0, 13), "a column that is not there"),
-        (SEQUENCE, put("order", 0, -1), "a column that is not there"),
-        (SEQUENCE, put("order", slice(None), 0), "one twice"),
-        (SEQUENCE, cut("order"), "features.offsets"),
-        (SEQUENCE, put("features.offsets", 1, 10**6), "do not divide"),
-        (SEQUENCE, put("features.offsets", 1, -(2**63)), "do not divide"),
-        (SEQUENCE, put("features.knots", 1, -1e9), "not increasing"),
-        (SEQUENCE, put("features.knots", 0, -np.inf), "not finite"),
-        (SEQUENCE, put("features.ranks", 0, 2.0), "not between 0.0 and 1.0"),
-        (SEQUENCE, put("features.ranks", 0, 0.9), "not increasing"),
-        (SEQUENCE, put("features.scales", 0, 0.0), "spread by 0.0"),
-        (SEQUENCE, put("features.scales", 0, -1.0), "scale is negative"),
-        (SEQUENCE, put("features.medians", 0, np.inf), "not finite"),
-        (SEQUENCE, put("temperatures", 0, -1.0), "'temperatures'"),
-        (SEQUENCE, put("neighbours.codes", 5, 3), "class that is not there"),
-        (SEQUENCE, put("neighbours.codes", 5, -1), "class that is not there"),
-        (SEQUENCE, cut("neighbours.codes"), "neighbours.columns"),
-        (SEQUENCE, put("neighbours.columns", (0, 0), np.inf), "too far away"),
-        (SEQUENCE, cut("neighbours.columns"), "neighbours.columns"),
-        (SEQUENCE, put("neighbours.sizes", 0, 0), "number of neighbours"),
-        (SEQUENCE, put("neighbours.sizes", 0, 2**62), "number of neighbours"),
-        (SEQUENCE, put("rule.asks", 0, False), "rule.centre"),
-        (SEQUENCE, put("rule.centre", (0, 0), 1e300), "rule.centre"),
-        (SEQUENCE, put("rule.scale", (0, 0), 0.0), "rule.scale"),
-        (SEQUENCE, put("rule.slopes", (0, 0), -np.inf), "rule.slopes"),
-        (SEQUENCE, put("rule.level", 0, np.inf), "rule.level"),
-        (SEQUENCE, put("rule.mistakes", (0, 1), -1.0), "cost is negative"),
-        (SEQUENCE, put("rule.reach", 0, 1.5), "rule.reach"),
+        (AUTO, note("parameters", "solver", value={"type": "foreign"}), "parameters.solver"),
+        (AUTO, note("parameters", "n_bins", value={"type": "array", "dtype": "|O", "name": "policy.order"}), "type"),
+        (TREE, put("policy.stopping.index", -1, 10**6), "do not divide the table of plans"),
+        (TREE, put("policy.stopping.index", 0, -1), "do not divide the table of plans"),
+        (FITTED, put("policy.stopping.index", (0, 1), 10), "a class that is not there"),
+        (FITTED, put("policy.stopping.index", (0, 1), -1), "a class that is not there"),
+        (FITTED, cut("policy.stopping.index"), "'table'"),
+        (FITTED, note(*STOPPING, "values", "certified_draws", value=0), "certified_draws is 0"),
+        (GRID, put("policy.stopping.index", (1, 1), 2), "one column for each grid point"),
+        (GRID, cut("policy.stopping.index"), "'index'"),
+        (LINEAR, cut("policy.stopping.table"), "'table'"),
+        (LINEAR, cut("policy.stopping.iterations"), "'iterations'"),
+        (LINEAR, note(*STOPPING, "values", "random_state", value=-1), "random_state is -1"),
+        (FREE, note(*STOPPING, "values", "horizon", value=2.0), "whole number"),
+        (SEQUENCE, put("beliefs.order", 0, 13), "a column twice, or one that is not there"),
+        (SEQUENCE, put("beliefs.order", 0, -1), "a column twice, or one that is not there"),
+        (SEQUENCE, put("beliefs.order", slice(None), 0), "a column twice, or one that is not there"),
+        (SEQUENCE, cut("beliefs.order"), "knot_offsets"),
+        (SEQUENCE, backwards("beliefs.order"), "in this order, and the beliefs know"),
+        (SEQUENCE, put("policy.order", 0, 13), "a column twice, or one that is not there"),
+        (SEQUENCE, put("policy.order", slice(None), 0), "a column twice, or one that is not there"),
+        (SEQUENCE, backwards("policy.order"), "in this order, and the beliefs know"),
+        (SEQUENCE, cut("policy.order"), "'asks'"),
+        (SEQUENCE, put("beliefs.knot_offsets", 1, 10**6), "do not divide"),
+        (SEQUENCE, put("beliefs.knot_offsets", 1, -(2**63)), "do not divide"),
+        (SEQUENCE, put("beliefs.knot_offsets", 1, 0), "not increasing, or it has none"),
+        (SEQUENCE, put("beliefs.knots", 1, -1e9), "not increasing"),
+        (SEQUENCE, put("beliefs.knots", 0, -np.inf), "not finite"),
+        (SEQUENCE, cut("beliefs.knots"), "'ranks'"),
+        (SEQUENCE, put("beliefs.ranks", 0, 2.0), "not between 0.0 and 1.0"),
+        (SEQUENCE, put("beliefs.ranks", 0, 0.9), "not increasing"),
+        (SEQUENCE, put("beliefs.scales", 0, 0.0), "spread by 0.0"),
+        (SEQUENCE, put("beliefs.scales", 0, -1.0), "scale is negative"),
+        (SEQUENCE, put("beliefs.medians", 0, np.inf), "not finite"),
+        (SEQUENCE, put("beliefs.means", 0, np.nan), "not a number"),
+        (SEQUENCE, put("beliefs.deviations", 0, 0.0), "deviation of 0.0"),
+        (SEQUENCE, put("beliefs.deviations", 0, 1e-300), "deviation of 1e-300"),
+        (SEQUENCE, put("beliefs.temperatures", 0, -1.0), "'temperatures'"),
+        (SEQUENCE, put("beliefs.temperatures", 0, 1e9), "'temperatures'"),
+        (SEQUENCE, cut("beliefs.temperatures"), "'temperatures'"),
+        (SEQUENCE, put(f"{NEIGHBOURS}.codes", 5, 3), "class that is not there"),
+        (SEQUENCE, put(f"{NEIGHBOURS}.codes", 5, -1), "class that is not there"),
+        (SEQUENCE, cut(f"{NEIGHBOURS}.codes"), "'columns'"),
+        (SEQUENCE, put(f"{NEIGHBOURS}.columns", (0, 0), np.inf), "too far away"),
+        (SEQUENCE, cut(f"{NEIGHBOURS}.columns"), "'columns'"),
+        (SEQUENCE, put(f"{NEIGHBOURS}.sizes", 0, 0), "number of neighbours"),
+        (SEQUENCE, put(f"{NEIGHBOURS}.sizes", 0, 2**62), "number of neighbours"),
+        (SEQUENCE, put(f"{REGRESSION}.weights", (0, 0), np.nan), "'weights'"),
+        (SEQUENCE, put(f"{REGRESSION}.weights", (0, 0), 1e300), "'weights'"),
+        (SEQUENCE, cut(f"{REGRESSION}.weights"), "'weights'"),
+        (SEQUENCE, put(f"{REGRESSION}.priors", 0, 0.9), "priors are no probabilities"),
+        (SEQUENCE, put("policy.stopping.asks", 0, False), "'centre'"),
+        (SEQUENCE, put("policy.stopping.centre", (0, 0), 1e300), "'centre'"),
+        (SEQUENCE, put("policy.stopping.scale", (0, 0), 0.0), "'scale'"),
+        (SEQUENCE, put("policy.stopping.slopes", (0, 0), -np.inf), "'slopes'"),
+        (SEQUENCE, put("policy.stopping.level", 0, np.inf), "'level'"),
+        (SEQUENCE, put("costs.mistakes", (0, 1), -1.0), "cost is negative"),
+        (SEQUENCE, put("expectation.reach", 0, 1.5), "'reach'"),
+        (SEQUENCE, backwards("expectation.reach"), "do not fall"),
+        (SEQUENCE, cut("expectation.reach"), "chances to be reached are 4, not 5"),
         (SEQUENCE, put("prices.full", 0, -0.1), "cost is negative"),
         (SEQUENCE, put("prices.discounted", 0, 5.0), "above the full one"),
-        (SEQUENCE, put("walks.posteriors", (0, 0, 0), 0.9999), "no probabilities"),
-        (SEQUENCE, put("walks.posteriors", (0, 0, 0), -0.1), "walks.posteriors"),
-        (SEQUENCE, cut("walks.posteriors"), "walks.posteriors"),
-        (SEQUENCE, note("sequence", "floor", value=0), "floor is 0"),
-        (SEQUENCE, note("sequence", "cost", value=-1), "cost is -1"),
-        (SEQUENCE, note("sequence", "prefixes", value="trees"), "'keep_missing' is missing|does not know"),
-        (SEQUENCE, note("sequence", "prefixes", value="estimators"), "'keep_missing' is missing"),
-        (SEQUENCE, note("sequence", "levels", value=[[13, ["a"]]]), "levels are given for column 13"),
+        (SEQUENCE, put("learnt.walks", (0, 0, 0), 0.9999), "no probabilities"),
+        (SEQUENCE, put("learnt.walks", (0, 0, 0), -0.1), "'walks'"),
+        (SEQUENCE, cut("learnt.walks"), "'walks'"),
+        (SEQUENCE, put("learnt.codes", 0, 3), "class that is not there"),
+        (SEQUENCE, note("learnt", "has_walks", value=1), "has_walks is 1"),
+        (SEQUENCE, note(*BELIEFS, "floor", value=0), "floor is 0"),
+        (SEQUENCE, note(*BELIEFS, "n_features", value=14), "prices for 13 features, and 14"),
+        (SEQUENCE, note(*BELIEFS, "n_features", value=13.0), "whole number"),
+        (SEQUENCE, note(*BELIEFS, "levels", value=[[13, ["a"]]]), "levels are given for column 13"),
+        (SEQUENCE, note(*MEMBER, "class", value="Trees"), "'Trees' is not known"),
+        (SEQUENCE, note(*MEMBER, "class", value="NaiveBayes"), "'NaiveBayes' is not known"),
+        (SEQUENCE, note(*MEMBER, "class", value="Estimators"), "keep_missing is None"),
+        (SEQUENCE, note(*MEMBER, "class", value="Neighbours"), "'beliefs.member.codes' is missing"),
+        (SEQUENCE, note(*MEMBER, "class", value="Linear"), "'beliefs.member.weights' is missing"),
+        (SEQUENCE, note(*MEMBER, "values", "share", value=1.5), "share is 1.5"),
+        (SEQUENCE, note(*MEMBER, "values", "share", value=None), "share is None"),
+        (
+            SEQUENCE,
+            note(*MEMBER, "values", "first", "class", value="Linear"),
+            "'beliefs.member.first.weights' is missing",
+        ),
+        (SEQUENCE, note(*MEMBER, "values", "second", "class", value="FixedOrder"), "'FixedOrder' is not known"),
+        (SEQUENCE, note(*STOPPING, "class", value="ExactPolicy"), "argument"),
+        (SEQUENCE, note("policy", "class", value="InstanceChoice"), "not made of 'Prefixed' and 'InstanceChoice'"),
+        (SEQUENCE, as_another("ETANAClassifier"), "not made of 'Prefixed'"),
         (SEQUENCE, note("names", value=["a"]), "13 texts"),
-        (FRAME, note("binner", "levels", 0, 1, value=["a", "a", "b", "c"]), "distinct labels"),
-        (FRAME, note("binner", "levels", 0, 1, value=["a"]), "one bin for each"),
-        (FRAME, note("binner", "levels", 0, 0, value=17), "levels are given for column 17"),
+        (FRAME, note(*BELIEFS, "binner", "levels", 0, 1, value=["a", "a", "b", "c"]), "distinct labels"),
+        (FRAME, note(*BELIEFS, "binner", "levels", 0, 1, value=["a"]), "one bin for each"),
+        (FRAME, note(*BELIEFS, "binner", "levels", 0, 0, value=17), "levels are given for column 17"),
+        (FRAME, note(*BELIEFS, "binner", "names", value=["a"]), "6 texts"),
     ],
 )
 def test_content_that_makes_no_sense(saved, tmp_path, kind, change, words):
@@ -280,7 +383,7 @@ def test_crafted_content_is_valid_or_refused(saved, tmp_path, monkeypatch):
             name = sorted(arrays)[int(rng.integers(len(arrays)))]
             arrays[name] = edit_array(arrays[name], rng)
 
-    for trial in range(1500):
+    for trial in range(800):
         data, X = saved[trial % len(saved)]
         crafted(data, path, edit)
         try:
@@ -297,5 +400,5 @@ def test_crafted_content_is_valid_or_refused(saved, tmp_path, monkeypatch):
         assert np.isin(walk.labels, clf.classes_).all()
         clf.start().explain()
         assert load_model(path).acquire(rows).labels.tolist() == walk.labels.tolist()
-    assert loaded > 100
-    assert refused > 500
+    assert loaded > 60
+    assert refused > 260

@@ -15,9 +15,11 @@ import scipy.sparse as sp
 from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-from etana import ETANAClassifier, FeatureCosts, FETANAClassifier
-from etana.acquisition import Model
+from etana import AdaptiveClassifier, ETANAClassifier, FeatureCosts, FETANAClassifier, SequentialClassifier
+from etana.beliefs import NaiveBayes
+from etana.costs import resolve_feature_costs
 from etana.errors import InputError
+from etana.model import Model
 from etana.plots import (
     CalibrationDisplay,
     ConfusionCostDisplay,
@@ -30,8 +32,9 @@ from etana.plots import (
 )
 from etana.plots._canvas import clean, label
 from etana.plots._intervals import mean_interval, wilson
-from etana.plots._source import Source
+from etana.plots._outcome import at_prices
 from etana.policies import GridSolver
+from etana.policies.fixed_order import FixedOrder
 
 HOSTILE = ["<script>alert(1)</script>", "\"&'", "$x^$ $\\frac$", "_hidden", "new\nline\x00\u202e", "a" * 300]
 
@@ -59,9 +62,12 @@ def fitted(request):
 
 
 def as_model(clf):
+    """The bare model, made of parts that know nothing of the classifier."""
     names = getattr(clf, "feature_names_in_", None)
-    names = None if names is None else list(names)
-    return Model(clf.binner_, clf.classes_, clf.feature_order_, clf.problem_, clf.policy_, names)
+    beliefs = NaiveBayes(clf.binner_, clf.counts_.likelihoods(), clf.problem_.priors)
+    prices = resolve_feature_costs(clf.feature_costs, clf.n_features_in_, names)
+    policy = FixedOrder(clf.feature_order_, clf.policy_, prices, clf.problem_.misclassification_costs)
+    return Model(beliefs, policy, clf.classes_, None if names is None else list(names))
 
 
 def texts(figure):
@@ -90,21 +96,67 @@ def test_usage_counts_what_rows_were_asked(fitted):
     assert display.features.tolist() == clf.feature_order_[: len(table)].tolist()
 
 
-def test_usage_of_a_classifier_without_fixed_order(fitted):
-    """What has only classes_ and acquire is counted row by row, and gives the same."""
+@pytest.fixture(scope="module")
+def others():
+    """Classifiers of the other kinds, over two, three and three classes, with rows."""
+    X, y = load_wine(return_X_y=True)
+    two = y < 2
+    return [
+        (SequentialClassifier(feature_costs=0.01, max_features=4).fit(X[two], y[two]), X[two], y[two]),
+        (SequentialClassifier(feature_costs=0.01, max_features=4).fit(X, y), X, y),
+        (AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(X, y), X, y),
+        (AdaptiveClassifier(0.01, m=5.0, look_ahead=2).fit(X[:, :5], y), X[:, :5], y),
+    ]
+
+
+def test_usage_of_a_classifier_without_fixed_order(others):
+    """What has no order is counted row by row, the features that were asked most often first."""
+    clf, X, y = others[2]
+    walk, counts = clf.acquire(X), np.zeros((13, 3), int)
+    for i, truth in enumerate(y):
+        counts[walk.features(i), truth] += 1
+    for estimator in (clf, clf.model_):
+        free = FeatureUsageDisplay.from_estimator(estimator, X, y)
+        assert set(free.features.tolist()) == set(np.flatnonzero(counts.any(axis=1)).tolist())
+        assert free.counts.tolist() == counts[free.features].tolist()
+        assert free.counts.sum(axis=1).tolist() == sorted(free.counts.sum(axis=1).tolist(), reverse=True)
+        with pytest.raises(InputError, match=r"no fixed order.*GraphDisplay"):
+            PolicyDisplay.from_estimator(estimator)
+
+
+def test_what_has_no_model_is_refused(fitted):
     clf, X, y = fitted
 
-    class Free:
-        classes_, feature_names_in_ = clf.classes_, clf.feature_names_in_
-        misclassification_costs = clf.misclassification_costs
-        acquire = staticmethod(clf.acquire)
+    class Bare:
+        classes_, acquire = clf.classes_, staticmethod(clf.acquire)
 
-    fixed, free = FeatureUsageDisplay.from_estimator(clf, X, y), FeatureUsageDisplay.from_estimator(Free(), X, y)
-    found = dict(zip(free.names, free.counts.tolist(), strict=True))
-    assert found == dict(zip(fixed.names, fixed.counts.tolist(), strict=True))
-    assert free.counts.sum(axis=1).tolist() == sorted(free.counts.sum(axis=1).tolist(), reverse=True)
-    with pytest.raises(InputError, match="no policy"):
-        PolicyDisplay.from_estimator(Free())
+    for display in (FeatureUsageDisplay, ConfusionCostDisplay, CalibrationDisplay, ExamplePathsDisplay):
+        with pytest.raises(InputError, match="Bare has no model; pass a fitted etana classifier"):
+            display.from_estimator(Bare(), X, y)
+
+
+def test_every_picture_takes_every_classifier(others):
+    for clf, X, y in others:
+        for display in (FeatureUsageDisplay, ConfusionCostDisplay, CalibrationDisplay, ExamplePathsDisplay):
+            display.from_estimator(clf, X, y)
+        walk = clf.acquire(X)
+        for path in ExamplePathsDisplay.from_estimator(clf, X, y).paths:
+            assert [step.feature for step in path.steps] == [f"feature {k}" for k in walk.features(path.row)]
+            last = path.steps[-1].belief if path.steps else path.prior
+            assert last.tolist() == walk.posteriors[path.row].tolist()
+        assert trace_prices(clf, X, y, [1.0]).cost[0] == pytest.approx((walk.costs + (walk.labels != y)).mean())
+        assert trace_budgets(clf.model_, X, y, [0.01]).spend[0] == clf.acquire(X, max_cost=0.01).costs.mean()
+
+
+def test_models_at_other_prices(others):
+    """Plans and solutions can be made again without rows; rules that were learnt from walks cannot."""
+    for k, (clf, X, y) in enumerate(others):
+        if k < 3:
+            with pytest.raises(InputError, match=r"cannot be made for other prices.*pass the fitted classifier"):
+                trace_prices(clf.model_, X, y, [2.0])
+            continue
+        by_class, by_model = (trace_prices(one, X, y, [0.5, 2.0]) for one in (clf, clf.model_))
+        np.testing.assert_allclose(by_model.cost, by_class.cost)
 
 
 @pytest.mark.parametrize("kind", ["features", "classes", "number"])
@@ -170,9 +222,9 @@ def test_prices_in_every_form_are_scaled():
     groups = FeatureCosts(0.02, groups=["a", "b"] * 6 + [None], discounted=0.01)
     for costs in (0.01, np.full(13, 0.01), groups):
         clf = ETANAClassifier(costs).fit(X, y)
-        doubled = Source.of(clf).scaled(2.0)
-        np.testing.assert_allclose(doubled.problem.feature_costs, 2 * clf.problem_.feature_costs)
-        assert doubled.order.tolist() == clf.feature_order_.tolist()
+        for doubled in (at_prices(clf, 2.0).model_, at_prices(clf.model_, 2.0)):
+            np.testing.assert_allclose(doubled.policy.stopping.problem.feature_costs, 2 * clf.problem_.feature_costs)
+            assert doubled.order.tolist() == clf.feature_order_.tolist()
 
 
 def test_budgets(fitted):
@@ -352,6 +404,24 @@ def test_policies_of_every_kind_can_be_drawn(clf, load):
     clf.fit(X, y)
     for kind in ("auto", "stages"):
         PolicyDisplay.from_estimator(clf, kind=kind).figure_.draw_without_rendering()
+
+
+def test_policy_of_a_sequential_classifier(others):
+    """Where it stops, by the same numbers as the rule itself."""
+    two, X, _ = others[0]
+    display = PolicyDisplay.from_estimator(two)
+    assert display.reach.tolist() == two.expectation_.reach[: display.reach.size].tolist()
+    low, high = display.interval(0)
+    inside = np.linspace(low, high, 50)
+    assert not two.rule_.stops(0, np.column_stack([1 - inside, inside])).any()
+    for outside in (low - 0.01, high + 0.01):
+        assert two.rule_.stops(0, np.array([1 - outside, outside]))
+    three, X, _ = others[1]
+    display = PolicyDisplay.from_estimator(three.model_, stages=[0, 1])
+    assert (display.regions(1, resolution=20) == 3).any()
+    asked = three.acquire(X).n_features
+    display = PolicyDisplay.from_estimator(three, kind="stages")
+    np.testing.assert_allclose(display.stop, np.bincount(asked, minlength=display.stop.size) / len(X), atol=0.15)
 
 
 def test_policy_refuses_a_kind_that_does_not_fit():

@@ -15,10 +15,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from etana import ETANAClassifier
-from etana.acquisition import storage_of
+from etana import ETANAClassifier, SequentialClassifier
 from etana.kernels import walk as kernel
+from etana.kernels.walk import Outcomes, Storage
 from etana.table import read_table
+from etana.walks import generic
+from etana.walks.acquisition import storage_of
 
 
 class Counting:
@@ -41,17 +43,17 @@ def fitted(request):
 
 def count(clf, X, max_cost=np.inf, walk=kernel.walk.py_func):
     """Run the walk as Python; returns the reads of each array by name, and how many features each row was asked."""
-    model, n = clf.model_, X.shape[0]
+    stages, n = clf.model_.compiled, X.shape[0]
     names = ("dense", "data", "indices", "indptr")
-    kind, *arrays, columns = storage_of(read_table(X), model.plan.columns, model.binner)
+    kind, *arrays, columns = storage_of(read_table(X), stages.columns, clf.model_.levels)
     counted = dict(zip(names, map(Counting, arrays), strict=True))
     asked = np.empty(n, dtype=np.int64)
-    outputs = np.empty(n, dtype=np.int64), asked, np.empty(n), np.empty((n, model.problem.n_classes))
-    rule, plan = model.policy.rule.arguments(), model.plan.arguments()
-    walk(*rule, kind, *counted.values(), columns, *plan, max_cost, 0, n, *outputs)
+    outcomes = Outcomes(np.empty(n, dtype=np.int64), asked, np.empty(n), np.empty((n, clf.classes_.size)))
+    storage = Storage(kind, *counted.values(), columns)
+    walk(stages.rule, storage, stages.bins, stages.cells, max_cost, 0, n, outcomes)
     expected = clf.acquire(X, None if max_cost == np.inf else max_cost)
     assert np.array_equal(asked, expected.n_features)
-    assert np.array_equal(outputs[3], expected.posteriors)
+    assert np.array_equal(outcomes.posteriors, expected.posteriors)
     return {name: array.reads for name, array in counted.items()}, asked
 
 
@@ -110,7 +112,7 @@ GUARDED = """
 import ctypes, mmap, sys
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from etana import ETANAClassifier
+from etana import ETANAClassifier, SequentialClassifier
 
 X, y = load_breast_cancer(return_X_y=True)
 clf = ETANAClassifier(feature_costs=0.02).fit(X, y)
@@ -142,3 +144,37 @@ def test_the_compiled_walk_touches_no_column_that_is_never_asked_for():
     done = run("leave")
     assert done.stdout == "untouched\n", done.stderr
     assert run("touch").returncode < 0  # killed: the guard works
+
+
+class Watched:
+    """A dense table that notes which values are read."""
+
+    def __init__(self, X):
+        self._table = read_table(X)
+        self.n_rows, self.n_features, self.names = self._table.n_rows, self._table.n_features, None
+        self.read = set()
+
+    def values(self, column, rows, levels):
+        self.read |= {(int(row), int(column)) for row in rows}
+        return self._table.values(column, rows, levels)
+
+
+def test_any_classifier_reads_only_what_it_asks_for():
+    """The loop for any pair of beliefs and policy takes values through one door, and only those that are asked for."""
+    X, y = load_wine(return_X_y=True)
+    model = SequentialClassifier(feature_costs=0.01).fit(X[::2], y[::2]).model_
+    table = Watched(X[1::2])
+    outcomes, asked, starts = generic.walk(model.beliefs, model.policy, table)
+    wanted = {(row, int(c)) for row, first in enumerate(starts) for c in asked[first : first + outcomes.asked[row]]}
+    assert table.read == wanted
+    assert len(wanted) < X[1::2].size / 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array, lambda X: X.astype(int)])
+def test_one_column_of_some_rows(form):
+    X = np.random.default_rng(0).integers(0, 3, (30, 7)).astype(float)
+    rows = np.array([3, 29, 4, 4])
+    assert read_table(form(X)).values(5, rows, {}).tolist() == X[rows, 5].tolist()
+    labels = np.array([2.0, 0.0], dtype=object)
+    expected = [np.inf if v == 1 else float([2.0, 0.0].index(v)) for v in X[rows, 5]]
+    assert read_table(form(X)).values(5, rows, {5: labels}).tolist() == expected

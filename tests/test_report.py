@@ -18,9 +18,12 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from etana import ETANAClassifier, FETANAClassifier
-from etana.acquisition import Model
+from etana.beliefs import NaiveBayes
+from etana.costs import resolve_feature_costs
 from etana.errors import InputError
+from etana.model import Model
 from etana.plots._intervals import mean_interval, wilson
+from etana.policies.fixed_order import FixedOrder
 from etana.report import make_report
 from etana.table import read_table
 
@@ -63,9 +66,12 @@ class Page(HTMLParser):
 
 
 def as_model(clf):
+    """The bare model, made of parts that know nothing of the classifier."""
     names = getattr(clf, "feature_names_in_", None)
-    names = None if names is None else list(names)
-    return Model(clf.binner_, clf.classes_, clf.feature_order_, clf.problem_, clf.policy_, names)
+    beliefs = NaiveBayes(clf.binner_, clf.counts_.likelihoods(), clf.problem_.priors)
+    prices = resolve_feature_costs(clf.feature_costs, clf.n_features_in_, names)
+    policy = FixedOrder(clf.feature_order_, clf.policy_, prices, clf.problem_.misclassification_costs)
+    return Model(beliefs, policy, clf.classes_, None if names is None else list(names))
 
 
 @pytest.fixture(scope="module", params=[load_breast_cancer, load_wine, load_digits])

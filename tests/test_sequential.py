@@ -1,5 +1,7 @@
 """The stopping problem over any classifier."""
 
+from dataclasses import replace
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -15,15 +17,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from etana import Acquisition, Case, FeatureCosts, SequentialClassifier
+from etana.beliefs.prefixes.calibration import fit_temperature, temper
+from etana.beliefs.prefixes.encoding import learn_feature
+from etana.beliefs.prefixes.linear import Linear, fit_linear
+from etana.beliefs.prefixes.neighbours import Neighbours
+from etana.beliefs.prefixes.travel import Blend, travel
 from etana.costs import resolve_feature_costs
 from etana.errors import CostError, InputError
-from etana.sequential import learning
-from etana.sequential.calibration import fit_temperature, temper
-from etana.sequential.encoding import learn_feature
-from etana.sequential.linear import Linear, fit_linear
-from etana.sequential.order import NeighbourSearch
-from etana.sequential.prefixes import Blend, Neighbours, deal_folds, travel
-from etana.sequential.stopping import learn_rule
+from etana.learning import prefixes as learning
+from etana.learning.folds import deal_folds, row_keys, sample_rows
+from etana.learning.forward_order import NeighbourSearch
+from etana.policies.fixed_order import FixedOrder
+from etana.policies.regression import learn_stopping
+from etana.table import read_table
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -66,7 +72,7 @@ def whole_numbers(n=60, p=4, seed=0):
     return X, (X[:, 0] + rng.integers(0, 2, n) > 2).astype(np.int64) + (X[:, 1] > 2)
 
 
-@pytest.mark.parametrize("levels", [None, 4])
+@pytest.mark.parametrize("levels", [None, np.arange(4)], ids=["numbers", "labels"])
 def test_leave_one_out_posteriors_are_those_of_a_full_search(levels):
     X, codes = whole_numbers()
     features = [learn_feature(X[:, k], levels) for k in range(X.shape[1])]
@@ -132,7 +138,17 @@ def test_inputs_of_logistic_regression():
     assert np.isfinite(numbers.inputs(np.array([np.inf, -np.inf]))).all()
     huge = learn_feature(np.array([-1.7e308, 0.0, 1.7e308]), None)
     assert (np.abs(huge.inputs(huge.knots)) < 10).all()
-    assert learn_feature(np.array([0.0, 1.0, np.nan]), 2).inputs(np.array([1.0, np.nan])).tolist() == [[0, 1], [0, 0]]
+    labels = learn_feature(np.array([0.0, 1.0, np.nan]), np.array(["a", "b"], dtype=object))
+    assert labels.inputs(np.array([1.0, np.nan])).tolist() == [[0, 1], [0, 0]]
+    assert labels.raw(np.array([1.0, np.nan]), True).tolist() == [[0, 1], [0, 0]]
+
+
+def test_values_as_estimators_take_them():
+    x = np.array([1.0, 5.0, 3.0, np.nan])
+    numbers = learn_feature(x, None)
+    given = np.array([np.nan, -np.inf, np.inf, 7.0])
+    np.testing.assert_array_equal(numbers.raw(given, True)[:, 0], [np.nan, 1.0, 5.0, 7.0])
+    np.testing.assert_array_equal(numbers.raw(given, False)[:, 0], [3.0, 1.0, 5.0, 7.0])
 
 
 def test_a_class_without_rows_has_no_probability():
@@ -160,10 +176,11 @@ def test_the_share_is_chosen_by_what_held_out_rows_pay(monkeypatch):
     X = rng.normal(size=(150, 2))
     flat = (X @ [1.0, 1.0] + rng.logistic(scale=0.3, size=150) > 0).astype(int)
     ring = ((X**2).sum(axis=1) > 1.4).astype(int)
-    prefixes = [SequentialClassifier(feature_costs=0.001).fit(X, y)._learnt.prefixes for y in (flat, ring)]
-    assert isinstance(prefixes[0], Linear | Blend)
-    assert isinstance(prefixes[1], Neighbours) or prefixes[1].share <= 0.5
-    chosen = SequentialClassifier(feature_costs=0.001).fit(X, flat).expected_cost_
+    line, ring = (SequentialClassifier(feature_costs=0.001).fit(X, y) for y in (flat, ring))
+    members = [clf.model_.beliefs.member for clf in (line, ring)]
+    assert isinstance(members[0], Linear | Blend)
+    assert isinstance(members[1], Neighbours) or members[1].share <= 0.5
+    chosen = line.expected_cost_
     monkeypatch.setattr(learning, "_SHARES", (0.0,))
     assert chosen < SequentialClassifier(feature_costs=0.001).fit(X, flat).expected_cost_
 
@@ -188,8 +205,8 @@ def test_order_sees_prices_and_group_fees():
     dear = SequentialClassifier(feature_costs=[0.01, 0.05, 0.05]).fit(X, y)
     assert dear.feature_order_[0] == 0
     fee = FeatureCosts(0.02, groups=["a", "a", None], discounted=0.005)
-    walk = SequentialClassifier(feature_costs=fee).fit(X, y).acquire(X)
-    order = SequentialClassifier(feature_costs=fee).fit(X, y).feature_order_
+    clf = SequentialClassifier(feature_costs=fee).fit(X, y)
+    walk, order = clf.acquire(X), clf.feature_order_
     bought = [[int(c) for c in walk.features(i)] for i in range(len(X))]
     prices = resolve_feature_costs(fee, 3)
     assert walk.costs.tolist() == pytest.approx([prices.total(np.array(b, dtype=int)) if b else 0.0 for b in bought])
@@ -223,7 +240,7 @@ def coin_walks(n=4000, seed=0):
 def test_rule_agrees_with_the_exact_solution(price, first, agreed, split):
     """With posteriors known exactly, dynamic programming by hand gives these decisions."""
     walks, codes = coin_walks()
-    rule = learn_rule(walks, codes, np.full(4, price), 1.0 - np.eye(2))
+    rule = learn_stopping(walks, codes, np.full(4, price), 1.0 - np.eye(2))
     sure = 16 / 17  # after two answers that agree: another one saves less than 0.05
     assert rule.stops(0, np.array([[0.5, 0.5]]))[0] == first
     assert rule.stops(2, np.array([[1 - sure, sure]]))[0] == agreed
@@ -231,9 +248,26 @@ def test_rule_agrees_with_the_exact_solution(price, first, agreed, split):
     assert rule.stops(1, np.array([[0.0, 1.0]]))[0]
 
 
+def test_what_costs_nothing_is_asked():
+    """Free features are asked whatever is known, as far as the order goes; priced ones after them only if they pay."""
+    walks, codes = coin_walks(n=500)
+    rule = learn_stopping(walks, codes, np.array([0.0, 0.0, 0.0, 0.4]), 1.0 - np.eye(2))
+    beliefs = np.array([[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
+    for stage in range(3):
+        assert not rule.stops(stage, beliefs).any()
+    assert rule.stops(3, beliefs).all()
+    assert rule.expectation.reach.tolist() == [1, 1, 1, 1, 0]
+    X, y = load_wine(return_X_y=True)
+    free = SequentialClassifier(feature_costs=0.0, max_features=4).fit(X, y)
+    assert free.feature_order_.size > 1
+    assert (free.acquire(X).n_features == free.feature_order_.size).all()
+    assert free.acquire(X).costs.max() == 0
+    assert free.expected_n_features_ == free.feature_order_.size
+
+
 def test_announced_cost_is_the_average_over_walks():
     walks, codes = coin_walks()
-    rule = learn_rule(walks, codes, np.full(4, 0.05), 1.0 - np.eye(2))
+    rule = learn_stopping(walks, codes, np.full(4, 0.05), 1.0 - np.eye(2))
     new, truth = coin_walks(seed=1)
     paid, asked = np.zeros(codes.size), np.zeros(codes.size)
     for i in range(codes.size):
@@ -243,6 +277,11 @@ def test_announced_cost_is_the_average_over_walks():
         asked[i], paid[i] = k, 0.05 * k + (rule.decide(new[k, i : i + 1])[0] != truth[i])
     assert paid.mean() == pytest.approx(rule.expected_cost, abs=4 * paid.std() / 60)
     assert asked.mean() == pytest.approx(rule.expected_n_features, abs=0.1)
+    said = rule.expectation
+    assert said.standard_error == pytest.approx(paid.std() / np.sqrt(codes.size), rel=0.1)
+    for one in (0, 1):
+        assert paid[truth == one].mean() == pytest.approx(said.class_cost[one], abs=6 * paid.std() / np.sqrt(2000))
+        assert asked[truth == one].mean() == pytest.approx(said.class_n_features[one], abs=0.15)
 
 
 def test_scaling_all_costs_and_renaming_classes_change_nothing(cancer):
@@ -330,6 +369,20 @@ def test_budget_is_kept(cancer, fitted):
     assert fitted.start(max_cost=0).stopped_by == "budget"
     with pytest.raises(InputError, match="max_cost"):
         fitted.acquire(cancer[2], max_cost=-1)
+
+
+def test_a_policy_is_refused_for_beliefs_of_another_order(fitted):
+    model = fitted.model_
+    policy = FixedOrder(model.order[::-1], model.policy.stopping, model.prices, model.mistakes)
+    with pytest.raises(InputError, match="make the policy for the order of the beliefs"):
+        replace(model, policy=policy)
+
+
+def test_a_row_does_not_depend_on_its_neighbours_in_a_batch():
+    X, y = load_wine(return_X_y=True)
+    clf = SequentialClassifier(LogisticRegression(), feature_costs=0.0, max_features=2, cv=2).fit(X, y)
+    rows = np.array([2 * X.max(axis=0), X[0], np.full(13, np.inf)])
+    assert clf.predict_proba(rows)[:2].tobytes() == clf.predict_proba(rows[:2]).tobytes()
 
 
 @pytest.mark.parametrize("estimator", [None, RandomForestClassifier(10, random_state=0)], ids=["neighbours", "forest"])
@@ -430,7 +483,7 @@ def test_rows_are_sampled_beyond_max_rows():
 
 
 def test_same_seed_same_model(cancer):
-    X, y, new, _ = cancer
+    X, y, new = cancer[0][::3], cancer[1][::3], cancer[2]
     make = lambda seed: SequentialClassifier(cv=3, nested=True, max_features=4, random_state=seed).fit(X, y)  # noqa: E731
     one = make(3).predict_proba(new)
     np.testing.assert_array_equal(one, make(3).predict_proba(new))
@@ -472,16 +525,19 @@ def test_a_class_that_the_sample_misses_is_never_decided():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 4))
     y = (X[:, 0] > 0).astype(int)
-    y[600] = 2
+    y[600], y[601] = 2, 3
     clf = SequentialClassifier(max_rows=300).fit(X, y)
-    assert clf.model_.priors[2] == 0
+    missed = clf.model_.priors == 0
+    assert missed.sum() == 1
     walk = clf.acquire(X)
-    assert (walk.posteriors[:, 2] == 0).all()
+    assert (walk.posteriors[:, missed] == 0).all()
     assert np.mean(walk.labels == y) > 0.95
 
 
 def test_reach_is_the_share_of_walks_that_get_so_far(cancer, fitted):
-    reach = fitted.rule_.reach
+    reach = fitted.expectation_.reach
+    assert fitted.rule_.expectation is fitted.expectation_
+    assert [question.chance for question in fitted.model_.questions()] == reach[1:].tolist()
     assert reach[0] == 1
     assert (np.diff(reach) <= 0).all()
     assert reach[1:].sum() == pytest.approx(fitted.expected_n_features_)
@@ -490,9 +546,27 @@ def test_reach_is_the_share_of_walks_that_get_so_far(cancer, fitted):
 
 def test_folds_have_all_classes_in_proportion():
     codes = np.repeat([0, 1, 2], [50, 10, 3])
-    folds = deal_folds(codes, 5, np.random.default_rng(0))
+    folds = deal_folds(codes, 5, np.random.default_rng(0).integers(2**63, size=63, dtype=np.uint64))
     table = np.array([np.bincount(codes[folds == f], minlength=3) for f in range(5)])
     assert (table.max(axis=0) - table.min(axis=0)).max() <= 1
+
+
+def test_folds_and_samples_do_not_depend_on_how_rows_are_written_down():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, size=(200, 7)).astype(float)
+    X[:, 0] = rng.normal(size=200)
+    codes = rng.integers(0, 3, 200)
+    keys, order = row_keys(read_table(X), 3), rng.permutation(200)
+    assert np.unique(keys).size == 200
+    assert row_keys(read_table(X[order]), 3).tolist() == keys[order].tolist()
+    assert row_keys(read_table(sparse.csc_array(X)), 3).tolist() == keys.tolist()
+    assert row_keys(read_table(X), 4).tolist() != keys.tolist()
+    for split, most in ((deal_folds, 5), (lambda *given: np.isin(np.arange(200), sample_rows(*given)), 60)):
+        found = split(codes, most, keys)
+        assert split(codes[order], most, keys[order]).tolist() == found[order].tolist()
+        assert split(2 - codes, most, keys).tolist() == found.tolist()
+    chosen = np.bincount(codes[sample_rows(codes, 60, keys)])
+    assert np.abs(chosen - 60 * np.bincount(codes) / 200).max() < 1
 
 
 class Silent(ClassifierMixin, BaseEstimator):

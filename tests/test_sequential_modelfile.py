@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from copy import copy
 
 import numpy as np
 import pytest
@@ -20,13 +21,15 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from etana import FeatureCosts, SequentialClassifier
+from etana.beliefs.prefixes.linear import Linear
+from etana.beliefs.prefixes.neighbours import Neighbours
+from etana.beliefs.prefixes.travel import Blend
+from etana.classifiers import sequential
 from etana.errors import InputError, ModelFileError
+from etana.learning import prefixes as learning
 from etana.modelfile import container, load, load_model, read_metadata, save
-from etana.modelfile import sequential as part
-from etana.sequential import learning
-from etana.sequential.linear import Linear
-from etana.sequential.prefixes import Blend, Neighbours
-from modelfile_samples import crafted, frame
+from etana.modelfile.foreign import pack
+from modelfile_samples import crafted, frame, note, put
 
 GROUPS = FeatureCosts(0.01, groups=list("aabbcc"), discounted=0.001)
 HARSH = np.asfortranarray([[0, 3.0, 1], [0.5, 0, 2], [1, 1, 0]])
@@ -82,7 +85,9 @@ def round_trip(clf, path, X, trusted=()):
     assert again.feature_order_.tolist() == clf.feature_order_.tolist()
     for one in (again.model_, model):
         assert (one.expected_cost, one.expected_n_features) == (clf.expected_cost_, clf.expected_n_features_)
-        assert one.rule.reach.tolist() == clf.rule_.reach.tolist()
+        for name in ("reach", "class_cost", "class_n_features"):
+            assert getattr(one.expectation, name).tolist() == getattr(clf.expectation_, name).tolist()
+        assert one.questions() == clf.model_.questions()
         assert one.full_price == clf.model_.full_price
     a, b = clf.start(), model.start()
     while a.next_feature is not None:
@@ -113,9 +118,9 @@ def test_neighbours_and_logistic_regression(share, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "_SHARES", (share,))
     X, y = load_wine(return_X_y=True)
     clf = SequentialClassifier(feature_costs=0.002, max_features=4).fit(X, y)
-    assert type(clf._learnt.prefixes) is {0.0: Neighbours, 0.25: Blend, 1.0: Linear}[share]
+    assert type(clf.model_.beliefs.member) is {0.0: Neighbours, 0.25: Blend, 1.0: Linear}[share]
     again = round_trip(clf, tmp_path / "m", strange(X))
-    assert type(again._learnt.prefixes) is type(clf._learnt.prefixes)
+    assert type(again.model_.beliefs.member) is type(clf.model_.beliefs.member)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -126,11 +131,12 @@ def test_frames_with_labels_and_missing_values(share, tmp_path, monkeypatch):
     assert clf.feature_order_.size == 6
     again = round_trip(clf, tmp_path / "m", table)
     assert again.feature_names_in_.tolist() == table.columns.tolist()
-    assert [[type(v) for v in again._levels[k]] for k in sorted(again._levels)] == [
+    levels = again.model_.levels
+    assert [[type(v) for v in levels[k]] for k in sorted(levels)] == [
         [str] * 4, [bool] * 2, [int] * 3, [float] * 2,
     ]  # fmt: skip
     assert again.model_.range_of(1) is None
-    number = int(next(k for k in clf.feature_order_ if k not in again._levels))
+    number = int(next(k for k in clf.feature_order_ if k not in levels))
     assert again.model_.range_of(number) == clf.model_.range_of(number)
     with pytest.raises(InputError, match="give the same columns"):
         load_model(tmp_path / "m").acquire(table.iloc[:, :3])
@@ -166,7 +172,7 @@ def test_estimators_of_scikit_learn(name, tmp_path):
 def test_rows_of_one_class_have_no_estimator(tmp_path):
     X, y = load_wine(return_X_y=True)
     clf = SequentialClassifier(GaussianNB(), nested=True, cv=2, max_features=2).fit(X[:30], y[:30])
-    assert clf._learnt.prefixes.fitted == [None, None]
+    assert clf.model_.beliefs.member.fitted == [None, None]
     round_trip(clf, tmp_path / "m", X)
 
 
@@ -209,9 +215,13 @@ def test_no_code_runs_that_is_not_trusted(intruder, tmp_path):
         assert marks.read_text() == before + "x"
 
 
+FITTED, PARAMETER = "beliefs.member.fitted", "parameters.estimator."
+MEMBER = ("beliefs", "values", "member")
+
+
 def packed(content):
     def change(_, arrays):
-        arrays["estimators.fitted"] = np.frombuffer(content, dtype=np.uint8)
+        arrays[FITTED] = np.frombuffer(content, dtype=np.uint8)
 
     return change
 
@@ -219,18 +229,29 @@ def packed(content):
 def squeezed(_, arrays):
     """The same archive, compressed."""
     out = io.BytesIO()
-    given = zipfile.ZipFile(io.BytesIO(arrays["estimators.fitted"].tobytes()))
+    given = zipfile.ZipFile(io.BytesIO(arrays[FITTED].tobytes()))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in given.namelist():
             archive.writestr(name, given.read(name))
-    arrays["estimators.fitted"] = np.frombuffer(out.getvalue(), dtype=np.uint8)
+    arrays[FITTED] = np.frombuffer(out.getvalue(), dtype=np.uint8)
 
 
 def of(thing):
-    return packed(part.pack(thing).tobytes())
+    return packed(pack(thing).tobytes())
 
 
 WINE = load_wine(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def bayes(tmp_path_factory):
+    """A classifier over an estimator of three stages, and the bytes of its file."""
+    path = tmp_path_factory.mktemp("bayes") / "m"
+    clf = SequentialClassifier(GaussianNB(), max_features=3, cv=2).fit(*WINE)
+    save(clf, path)
+    return clf, path.read_bytes()
+
+
 WIDE, ALIEN = GaussianNB().fit(*WINE), GaussianNB().fit(WINE[0][:, :1], WINE[1] + 7)
 TEXTS = GaussianNB().fit(WINE[0][:, :1], WINE[1].astype(str))
 
@@ -249,50 +270,27 @@ TEXTS = GaussianNB().fit(WINE[0][:, :1], WINE[1].astype(str))
         (of([GaussianNB(), None, None]), "no fitted classifier"),
         (of([StandardScaler(), None, None]), "no fitted classifier"),
         (of([1, 2, 3]), "no fitted classifier"),
-        (lambda content, arrays: content["sequence"].update(keep_missing=1), "does not know"),
-        (lambda content, arrays: content["sequence"].update(keep_missing=True), "takes no missing values"),
-        (lambda content, arrays: content["sequence"].update(prefixes="neighbours"), "neighbours.codes"),
-        (lambda content, arrays: arrays.pop("estimators.fitted"), "'estimators.fitted' is missing"),
-        (lambda content, arrays: arrays.pop("parameters.estimator"), "'parameters.estimator' is missing"),
-        (lambda content, arrays: arrays.update({"parameters.estimator": part.pack(3)}), "int, which is no classifier"),
-        (lambda content, arrays: arrays["walks.codes"].__setitem__(0, 3), "class that is not there"),
-        (lambda content, arrays: arrays["estimators.priors"].__setitem__(0, 3.0), "no probabilities"),
+        (note(*MEMBER, "values", "keep_missing", value=1), "keep_missing is 1"),
+        (note(*MEMBER, "values", "keep_missing", value=True), "takes no missing values"),
+        (note(*MEMBER, "class", value="Neighbours"), "'beliefs.member.codes' is missing"),
+        (note(*MEMBER, "class", value="Foreign"), "'Foreign' is not known"),
+        (lambda content, arrays: arrays.pop(FITTED), "'beliefs.member.fitted' is missing"),
+        (lambda content, arrays: arrays.pop(PARAMETER), "'parameters.estimator.' is missing"),
+        (lambda content, arrays: arrays.update({PARAMETER: pack(3)}), "estimator is 3; it must be"),
+        (put("learnt.codes", 0, 3), "class that is not there"),
+        (put("beliefs.member.priors", 0, 3.0), "no probabilities"),
     ],
 )
-def test_estimators_that_make_no_sense(tmp_path, change, words):
+def test_estimators_that_make_no_sense(bayes, tmp_path, change, words):
     path = tmp_path / "m"
-    save(SequentialClassifier(GaussianNB(), max_features=3, cv=2).fit(*WINE), path)
-    crafted(path.read_bytes(), path, change)
+    crafted(bayes[1], path, change)
     with pytest.raises(ModelFileError, match=f"holds no valid model.*{words}.*; restore it"):
         load(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda content, arrays: content["sequence"].update(share=1.5), "share"),
-        (lambda content, arrays: content["sequence"].pop("share"), "share"),
-        (lambda content, arrays: arrays["linear.weights"].__setitem__((0, 0), np.nan), "'linear.weights'"),
-        (lambda content, arrays: arrays["linear.weights"].__setitem__((0, 0), 1e300), "'linear.weights'"),
-        (lambda content, arrays: arrays.update({"linear.weights": arrays["linear.weights"][1:]}), "'linear.weights'"),
-        (lambda content, arrays: arrays["features.deviations"].__setitem__(0, 0.0), "deviation of 0.0"),
-        (lambda content, arrays: arrays["features.deviations"].__setitem__(0, 1e-300), "deviation of 1e-300"),
-        (lambda content, arrays: arrays["features.means"].__setitem__(0, np.nan), "not a number"),
-        (lambda content, arrays: content["sequence"].update(prefixes="linear"), "'linear.priors' is missing"),
-    ],
-)
-def test_blends_that_make_no_sense(tmp_path, monkeypatch, change, words):
-    path = tmp_path / "m"
-    monkeypatch.setattr(learning, "_SHARES", (0.5,))
-    save(SequentialClassifier(max_features=3).fit(*WINE), path)
-    crafted(path.read_bytes(), path, change)
-    with pytest.raises(ModelFileError, match=f"holds no valid model.*{words}.*; restore it"):
-        load(path)
-
-
-def test_without_skops(tmp_path, monkeypatch):
+def test_without_skops(bayes, tmp_path, monkeypatch):
     X, y = WINE
-    clf = SequentialClassifier(GaussianNB(), max_features=2, cv=2).fit(X, y)
+    clf, _ = bayes
     save(clf, tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
     monkeypatch.setitem(sys.modules, "skops", None)
@@ -309,14 +307,14 @@ def test_without_skops(tmp_path, monkeypatch):
 
 def test_large_walks_are_left_out(tmp_path, monkeypatch):
     X, y = WINE
-    monkeypatch.setattr(part, "_LARGEST_WALKS", 1000)
+    monkeypatch.setattr(sequential, "_LARGEST_WALKS", 1000)
     for estimator in (None, GaussianNB()):
         clf = SequentialClassifier(estimator, max_features=2, cv=2).fit(X, y)
         save(clf, tmp_path / "m")
         again = load(tmp_path / "m")
         same(clf.acquire(X), again.acquire(X))
         _, arrays = container.read(str(tmp_path / "m"), lambda name: True)
-        assert not [name for name in arrays if name.startswith("walks.")]
+        assert not [name for name in arrays if name.startswith("learnt.")]
         with pytest.raises(InputError, match=r"does not hold the training walks.*fit again"):
             again.with_costs(0.1)
         save(again, tmp_path / "n")
@@ -330,13 +328,29 @@ def test_what_cannot_be_stored(tmp_path):
         pass
 
     for clf, words in (
-        (SequentialClassifier(max_features=1).fit(X, y).set_params(estimator=GaussianNB()), "changed after the fit"),
+        (
+            SequentialClassifier(max_features=1).fit(X, y).set_params(estimator=StandardScaler()),
+            "estimator is Standard",
+        ),
+        (SequentialClassifier(max_features=1).fit(X, y).set_params(cv=1), "cv is 1; it must be"),
         (SequentialClassifier(random_state=np.random.default_rng(0), max_features=1).fit(X, y), "whole number"),
         (SequentialClassifier(Local(), max_features=1, cv=2).fit(X, y), "skops.*has no attribute 'Local'"),
     ):
         with pytest.raises(ModelFileError, match=f"this SequentialClassifier cannot be stored.*{words}"):
             save(clf, tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_parameters_that_were_set_after_the_fit(bayes, tmp_path):
+    """A file holds the parameters as they are, and the answers of the fit as it was."""
+    X, y = WINE
+    plain = SequentialClassifier(max_features=1).fit(X, y)
+    for clf, estimator in ((plain, GaussianNB()), (bayes[0], None)):
+        changed = copy(clf).set_params(estimator=estimator)
+        save(changed, tmp_path / "m")
+        again = load(tmp_path / "m")
+        assert repr(again.estimator) == repr(estimator)
+        same(clf.acquire(X), again.acquire(X))
 
 
 def test_trust_is_a_list(tmp_path):
@@ -350,7 +364,8 @@ def test_what_a_file_says_of_itself(tmp_path):
     clf = SequentialClassifier(feature_costs=0.02, max_features=3).fit(table, y)
     save(clf, tmp_path / "m")
     found = read_metadata(tmp_path / "m")
-    assert (found["estimator"], found["policy"], found["lower_bound"]) == ("SequentialClassifier", "StoppingRule", None)
+    assert found["estimator"] == "SequentialClassifier"
+    assert (found["beliefs"], found["policy"], found["lower_bound"]) == ("Prefixed", "RegressionStopping", None)
     assert found["expected_n_features"] == clf.expected_n_features_
     assert found["parameters"]["max_features"] == 3
     assert found["classes"] == clf.classes_.tolist()
@@ -367,17 +382,16 @@ def test_classification_needs_no_scikit_learn(tmp_path):
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "m")], check=False).returncode == 0
 
 
-def test_files_of_estimators_that_were_changed_by_hand(tmp_path, monkeypatch):
+def test_files_of_estimators_that_were_changed_by_hand(bayes, tmp_path, monkeypatch):
     """Bits of an archive: an error, or a classifier; never anything else."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     path = tmp_path / "m"
-    save(SequentialClassifier(GaussianNB(), max_features=2, cv=2).fit(*WINE), path)
-    data, rng = path.read_bytes(), np.random.default_rng(3)
+    data, rng = bayes[1], np.random.default_rng(3)
 
     def flip(_, arrays):
-        array = arrays["estimators.fitted"].copy()
+        array = arrays[FITTED].copy()
         array[int(rng.integers(array.size))] ^= 1 << int(rng.integers(8))
-        arrays["estimators.fitted"] = array
+        arrays[FITTED] = array
 
     refused = 0
     for _ in range(150):

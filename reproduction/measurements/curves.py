@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from etana.adaptive.classifier import AdaptiveClassifier
+from etana.classifiers.adaptive import AdaptiveClassifier
+from etana.classifiers.sequential import SequentialClassifier
 from etana.evaluation.measuring import Folds
-from etana.sequential import SequentialClassifier
 
 __all__ = ["Estimate", "PricedModel", "area", "at_features", "curve", "from_walks", "in_folds", "prices_of"]
 

@@ -10,19 +10,22 @@ __version__ = "0.1.0"
 # Names are imported when they are first used: scikit-learn and Numba take a second that `etana --help`, or a
 # program that only catches etana's errors, need not wait for.
 _HOMES = {
-    "Acquisition": "acquisition",
-    "AdaptiveClassifier": "adaptive.classifier",
+    "Acquisition": "walks",
+    "AdaptiveClassifier": "classifiers.adaptive",
     "Binner": "binning",
-    "Case": "acquisition",
-    "ETANAClassifier": "classifiers",
-    "FETANAClassifier": "classifiers",
+    "Case": "case",
+    "ETANAClassifier": "classifiers.fixed",
+    "FETANAClassifier": "classifiers.fixed",
     "FeatureCosts": "costs",
+    "Model": "model",
     "Problem": "problem",
-    "SequentialClassifier": "sequential",
+    "SequentialClassifier": "classifiers.sequential",
     "load": "modelfile",
     "save": "modelfile",
 }
-_MODULES = ("checks", "datasets", "distributed", "errors", "evaluation", "plots", "policies", "report", "selection")
+_MODULES = (
+    "beliefs", "checks", "datasets", "distributed", "errors", "evaluation", "plots", "policies", "report", "selection",
+)  # fmt: skip
 
 __all__ = [*sorted(_HOMES), *_MODULES]
 

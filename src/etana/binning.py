@@ -39,6 +39,7 @@ import numpy as np
 
 from etana.errors import InputError
 from etana.kernels import columns as kernel
+from etana.kernels.walk import codes_of
 from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
@@ -212,7 +213,7 @@ class Binner:
         self._check_width(table)
         cells = np.zeros((self.cell_offsets[-1], n_classes))
         has_missing = self.missing_codes >= 0
-        bins = kernel.Bins(self.edges, self.edge_offsets, self.cell_offsets, has_missing)
+        bins = kernel.CountingBins(self.edges, self.edge_offsets, self.cell_offsets, has_missing)
         source = _Source(table, classes, weights, n_classes, sorted(self.levels))
         spans = source.spans(_CACHE)
 
@@ -271,6 +272,14 @@ class Binner:
                 out[a : a + part.size] = codes.T
 
         over_chunks(run, columns.size, width)
+        return out
+
+    def codes_of(self, column: int, values: np.ndarray) -> np.ndarray:
+        """Codes of values (n,) of one column, labels given by their index; -1 where a value is no evidence."""
+        first, last = self.edge_offsets[column], self.edge_offsets[column + 1]
+        n_cells = self.cell_offsets[column + 1] - self.cell_offsets[column]
+        out = np.empty(len(values), dtype=np.int64)
+        codes_of(values, self.edges, first, last, self.missing_codes[column], n_cells, out)
         return out
 
     def _check_width(self, table: Table) -> None:
@@ -357,16 +366,16 @@ class _Source:
         runs = [(a + 1, b) for a, b in pairwise(stops)]
         return [(a, min(a + widest, end)) for start, end in runs for a in range(start, end, widest)]
 
-    def columns(self, first: int, last: int) -> kernel.Source:
+    def columns(self, first: int, last: int) -> kernel.ColumnSource:
         """Columns first..last-1 as the kernels read them."""
         if self._csc is not None:
             rows = self._all_classes, self._all_weights
-            return kernel.Source(True, _NO_BLOCK, *self._csc, *rows, self.totals, self._members)
+            return kernel.ColumnSource(True, _NO_BLOCK, *self._csc, *rows, self.totals, self._members)
         block = self.table.block(slice(first, last))
         if self.rows.size < self.table.n_rows:
             block = block[self.rows]
         turned = np.array(block.T, dtype=np.float64, order="C")
-        return kernel.Source(False, turned, *_NO_CSC, self.classes, self.weights, self.totals, self._members)
+        return kernel.ColumnSource(False, turned, *_NO_CSC, self.classes, self.weights, self.totals, self._members)
 
     def count_labels(self, k: int, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights by level and class of a categorical column, and those of missing values by class."""

@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from etana.acquisition import AnyModel
+    from etana.model import Model
 
 __all__ = ["app"]
 
@@ -384,7 +384,7 @@ def serve(
         )  # fmt: skip
 
 
-def _load(path: str, trusted: list[str] | None) -> AnyModel:
+def _load(path: str, trusted: list[str] | None) -> Model:
     from etana.modelfile import load_model
 
     return load_model(path, trusted or ())

@@ -2,85 +2,95 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from etana.acquisition import Case
+from etana.kernels.choice import information
+from etana.table import plain_value
 
-__all__ = ["explain", "plain", "why_ask", "why_stop"]
+if TYPE_CHECKING:
+    from etana.case import Case
+
+__all__ = ["explain"]
 
 _MOST_ANSWERS = 6
+_NOTHING = 1e-9  # bits: less is rounding
 
 
 def explain(case: Case) -> str:
     """A few sentences on the state of the case."""
-    model, belief, k = case._model, case.posterior, len(case.history)
-    stop = float(model.problem.stop_cost(belief))
+    model, belief, k = case.model, case.posterior, len(case.history)
     likely = int(belief.argmax())
-    lines = [
+    state = (
         f"After {k} feature{'s' * (k != 1)} (cost {case.cost:.4g}) the most likely class is "
-        f"{plain(model.classes[likely])!r}, with {belief[likely]:.1%}. Deciding now for {plain(case.label)!r} "
-        f"is expected to cost {stop:.4g}."
-    ]
-    reason = case.stopped_by
-    if reason == "features":
-        lines.append("Stop: every feature has been asked.")
-        return "\n".join(lines)
-    price, onward = float(model.problem.feature_costs[k]), float(model.policy.continuation(k, belief))
-    feature = case._feature(k)
-    if reason == "budget":
-        lines.append(f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow.")
-    elif reason == "policy":
-        lines.append(why_stop(feature, price, onward, stop))
+        f"{plain_value(model.classes[likely])!r}, with {belief[likely]:.1%}. Deciding now for "
+        f"{plain_value(case.label)!r} is expected to cost {case.stop_cost:.4g}."
+    )
+    return "\n".join([state, *(_why_stop(case) if case.stopped_by else _why_ask(case))])
+
+
+def _why_stop(case: Case) -> Iterator[str]:
+    policy, move, column = case.model.policy, case.move, int(case.move.columns[0])
+    if case.stopped_by == "features":
+        yield "Stop: no feature is left that could tell more about the class."
+        return
+    if column < 0:
+        yield f"Stop: {policy.why_none}."
+        return
+    feature, price = case.model.name_of(column), case.next_price
+    if case.stopped_by == "budget":
+        yield f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow."
+    elif len(case.history) >= policy.most_features and not policy.columns.size <= policy.most_features:
+        yield f"Stop: no more than {policy.most_features} features are asked of an instance."
+    elif not np.isfinite(move.onward[0]):
+        yield f"Stop: neither {feature!r} nor anything after it can pay for itself."
     else:
-        lines.append(why_ask(feature, price, onward, stop))
-        lines.extend(_chances(case, k, belief))
-    return "\n".join(lines)
+        yield _not_worth(feature, price, float(move.onward[0]), case.stop_cost) + _tells(case, column)
 
 
-def plain(label: Any) -> Any:
-    """A label as Python prints it, not as NumPy does."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def why_stop(feature: object, price: float, onward: float, stop: float) -> str:
-    """Why a feature is not asked for."""
-    if not np.isfinite(onward):
-        return f"Stop: neither {feature!r} nor anything after it can pay for itself."
-    text = f"Stop: asking for {feature!r} (price {price:.4g}) and going on is expected to cost {onward:.4g}."
+def _not_worth(feature: object, price: float, onward: float, stop: float) -> str:
+    text = f"Stop: asking for {feature!r} (price {price:.4g}) and going on is expected to cost {max(onward, stop):.4g}."
     worth = price - (onward - stop)
-    if worth > 1e-6 * price:  # less is rounding
+    if onward > stop and worth > 1e-6 * price:  # less is rounding
         text += f" It would be asked at a price below {worth:.4g}."
     return text
 
 
-def why_ask(feature: object, price: float, onward: float, stop: float) -> str:
-    """Why a feature is asked for."""
-    text = f"Ask for {feature!r} (price {price:.4g}): going on with it is expected to cost {onward:.4g} in all"
+def _why_ask(case: Case) -> Iterator[str]:
+    column, price, stop = int(case.move.columns[0]), case.next_price, case.stop_cost
+    onward = float(case.move.onward[0])
+    text = (
+        f"Ask for {case.model.name_of(column)!r} (price {price:.4g}): {case.model.policy.why_next}. Going on with it "
+        f"is expected to cost {onward:.4g} in all"
+    )
     if onward < stop:
-        return f"{text}, {stop - onward:.4g} less. It would not be asked at a price above {price + stop - onward:.4g}."
-    return text + "."
+        text += f", {stop - onward:.4g} less. It would not be asked at a price above {price + stop - onward:.4g}"
+    yield text + "." + _tells(case, column)
+    yield from _answers(case, column)
 
 
-def _chances(case: Case, k: int, belief: np.ndarray) -> list[str]:
-    """What each answer would lead to, the likely ones first."""
-    model = case._model
-    column = int(model.order[k])
-    delta = model.problem.stage(k)
-    joint = delta * belief
-    chance = joint.sum(axis=1)
-    lines = []
-    for code in np.argsort(-chance, kind="stable")[:_MOST_ANSWERS]:
-        if chance[code] <= 0:
-            continue
-        after = joint[code] / chance[code]
-        best = plain(model.classes[model.policy.decide(after)])
-        goes_on = not model.policy.stops(k + 1, after)
-        what = "goes on" if goes_on else f"decides {best!r}"
-        lines.append(
-            f"  {model.binner.describe(column, int(code))} ({chance[code]:.0%}): {what}, "
-            f"{after.max():.1%} sure of {plain(model.classes[int(after.argmax())])!r}"
-        )
-    return lines
+def _tells(case: Case, column: int) -> str:
+    """How much a feature tells about the class, where that is known."""
+    if not case.model.beliefs.has_likelihoods:
+        return ""
+    cells = np.ascontiguousarray(case.knowledge.likelihoods(column)[0])
+    bits = information(case.posterior, cells, len(cells)) / np.log(2)
+    if bits < _NOTHING:
+        return " It tells nothing about the class."
+    return f" It tells {bits:.3g} bits about the class."
+
+
+def _answers(case: Case, column: int) -> Iterator[str]:
+    """What answers would lead to, the likely ones first."""
+    model = case.model
+    likely = sorted(model.beliefs.possibilities(case.knowledge, column), key=lambda one: -(one.chance or 0.0))
+    for possible in likely[:_MOST_ANSWERS]:
+        belief, move = possible.after.posteriors, model.policy.act(possible.after)
+        chance = "" if possible.chance is None else f" ({possible.chance:.0%})"
+        what = f"decides {plain_value(model.classes[model.policy.decide(belief)[0]])!r}"
+        if not move.stops[0]:
+            what = f"asks for {model.name_of(int(move.columns[0]))!r}"
+        sure = f"{belief.max():.1%} sure of {plain_value(model.classes[int(belief.argmax())])!r}"
+        yield f"  {possible.words}{chance}: {what}, {sure}"

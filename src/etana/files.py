@@ -57,15 +57,15 @@ def _temporary(folder: str, name: str) -> Iterator[tuple[BinaryIO, str]]:
     # Names of files are limited in length; the random part makes it the writer's own.
     while True:
         temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}{_SUFFIX}")
-        with open(temporary, "xb") as file:
-            try:
+        try:  # before the file is there: an interrupt may come in the very moment it is made
+            with open(temporary, "xb") as file:
                 if _lock(file.fileno(), wait=True) and not os.path.exists(temporary):
                     continue  # another save took it for a leftover in the moment before it was locked
                 yield file, temporary
                 return
-            finally:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
 
 def _remove_leftovers(folder: str, name: str) -> None:

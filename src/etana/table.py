@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from etana.errors import InputError, ValueTypeError
+from etana.kernels import walk as kernel
 
 __all__ = ["Table", "check_labels", "plain_value", "read_table"]
 
@@ -94,6 +95,23 @@ class Table:
             index = {label: float(code) for code, label in enumerate(labels)}
             values = out[:, c] if self._columns is None else self._columns[chosen[c]]
             out[:, c] = [np.nan if (v := plain_value(x)) is None else index.get(v, np.inf) for x in values]
+        return out
+
+    def values(self, column: int, rows: np.ndarray, levels: dict[int, np.ndarray]) -> np.ndarray:
+        """The values of these rows in one column as floats, as :meth:`block` gives them; no other value is read."""
+        if self._columns is not None:
+            part = Table(columns=[self._columns[column][rows]], names=[self.names[column]] if self.names else None)
+            return part.block([0], {0: levels[column]} if column in levels else {})[:, 0]
+        if self.dense is not None:
+            part = Table(dense=self.dense[rows, column][:, None])
+            return np.asarray(part.block([0], {0: levels[column]} if column in levels else {}), dtype=np.float64)[:, 0]
+        m = self.sparse
+        out = np.empty(len(rows))
+        kind = kernel.CSR if m.format == "csr" else kernel.CSC
+        storage = kernel.Storage(kind, np.empty((0, 0)), m.data, m.indices, m.indptr, np.empty(0, dtype=np.int64))
+        kernel.fetch_rows(storage, np.asarray(rows, dtype=np.int64), column, out)
+        if column in levels:
+            return Table(dense=out[:, None]).block([0], {0: levels[column]})[:, 0]
         return out
 
     def _numbers(self, columns: Any) -> np.ndarray:

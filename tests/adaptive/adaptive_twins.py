@@ -5,19 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from etana import Binner
-from etana.adaptive.evidence import Evidence
-from etana.adaptive.graph import Graph, scale_of
+from etana.beliefs import PathCounts
 from etana.costs import ResolvedCosts
 from etana.kernels import graph as kernel
+from etana.kernels.choice import N_BASIS
 from etana.likelihood import Counts
+from etana.policies.instance_choice import InstanceChoice, scale_of
 from etana.table import read_table
+from etana.walks.acquisition import storage_of
+from etana.walks.graph import Graph
 
 FREE = 1e-9  # the share of the scale below which a price counts as that
 
 
 @dataclass
 class Made:
-    """A data set of small whole numbers, its bins, prices and class costs, and an Evidence of it."""
+    """A data set of small whole numbers, its bins, prices and class costs, and beliefs learnt from it."""
 
     X: np.ndarray
     y: np.ndarray
@@ -26,22 +29,34 @@ class Made:
     prices: ResolvedCosts
     priors: np.ndarray
     mistakes: np.ndarray
-    evidence: Evidence
+    beliefs: PathCounts
+
+    def policy(self, rule, least=1.0, deepest=2**31 - 1, most=2**18, levels=0):
+        return InstanceChoice(
+            self.beliefs.candidates, self.priors, self.prices, self.mistakes, rule, least, deepest, levels, most
+        )
 
     def graph(self, rule, m=np.inf, least=1.0, deepest=2**31 - 1, most=2**18, levels=0):
-        return Graph(self.evidence.with_strength(m), self.priors, self.mistakes, rule, least, deepest, most, levels)
+        return Graph(self.beliefs.with_strength(m), self.policy(rule, least, deepest, most, levels))
+
+    def spans(self, graph, X=None, budget=np.inf):
+        """The walk of rows through a graph, in parts."""
+        table = read_table(self.X if X is None else X)
+        return graph.walk(storage_of(table, self.beliefs.candidates, {}), budget, (0, table.n_rows))
 
     def walk(self, graph, X=None, budget=np.inf):
         """Nodes at which rows end; the graph must have room."""
-        from etana.acquisition import storage_of
-
-        table = read_table(self.X if X is None else X)
-        columns = self.evidence.columns
-        spans = list(
-            graph.walk(storage_of(table, columns, self.binner), self.binner.edges_of(columns), budget, len(table.dense))
-        )
+        spans = list(self.spans(graph, X, budget))
         assert len(spans) == 1
         return spans[0][2]
+
+
+def learn(binner, X, y, weights, priors, prices, mistakes):
+    """Beliefs from rows, in given bins."""
+    table = read_table(X)
+    counts = Counts.of(binner, table, y, weights, priors.size)
+    per = np.maximum(np.minimum(prices.full, prices.discounted), FREE * scale_of(priors, mistakes))
+    return PathCounts.learn(binner, counts, (table, y, weights), priors, per)
 
 
 def made(seed, n_rows=None, n_features=None, n_classes=None, missing=None, grouped=None, free=None):
@@ -69,17 +84,14 @@ def made(seed, n_rows=None, n_features=None, n_classes=None, missing=None, group
     )
     mistakes = (rng.random((c, c)) + 0.2) * (1 - np.eye(c))
     priors = rng.dirichlet(np.full(c, 3.0))
-    table = read_table(X)
-    counts = Counts.of(binner, table, y, weights, c)
-    floor = FREE * scale_of(priors, mistakes)
-    evidence = Evidence.of(binner, counts, table, y, weights, prices, floor)
-    return Made(X, y, weights, binner, prices, priors, mistakes, evidence)
+    beliefs = learn(binner, X, y, weights, priors, prices, mistakes)
+    return Made(X, y, weights, binner, prices, priors, mistakes, beliefs)
 
 
 def rule_of(seed):
     """A stopping rule that stops sometimes."""
     rng = np.random.default_rng([seed, 7])
-    rule = rng.normal(size=kernel.N_BASIS)
+    rule = rng.normal(size=N_BASIS)
     rule[1] = -abs(rule[1]) * 4
     return rule
 
@@ -159,7 +171,7 @@ class Twin:
         used = {c for c, _ in path}
         return {
             c: self.information(path, c) / max(self.price(path, c), FREE * self.scale)
-            for c in self.data.evidence.columns.tolist()
+            for c in self.data.beliefs.candidates.tolist()
             if c not in used
         }
 
@@ -169,7 +181,7 @@ class Twin:
     def plan(self, path, levels):
         """What the best plan of so many steps costs, and the first column of each plan that pays."""
         risk, used, costs = self.risk(path), {c for c, _ in path}, {}
-        for column in self.data.evidence.columns.tolist() if levels else ():
+        for column in self.data.beliefs.candidates.tolist() if levels else ():
             if column not in used:
                 chances = self.likelihoods(path, column) @ self.belief(path)
                 nexts = [[*path, (column, v)] for v in range(len(chances))]
@@ -205,9 +217,10 @@ def entropy(belief):
 def path_of(graph, node):
     """The answers that lead to a node, as (column, code)."""
     path = []
-    while graph.links[node, kernel.PARENT] >= 0:
-        parent = int(graph.links[node, kernel.PARENT])
-        column = int(graph.evidence.columns[graph.links[parent, kernel.FEATURE]])
-        path.append((column, int(graph.links[node, kernel.CODE])))
+    links = graph.nodes.links
+    while links[node, kernel.PARENT] >= 0:
+        parent = int(links[node, kernel.PARENT])
+        column = int(graph.beliefs.candidates[links[parent, kernel.FEATURE]])
+        path.append((column, int(links[node, kernel.CODE])))
         node = parent
     return path[::-1]

@@ -248,7 +248,8 @@ def test_new_prices_without_new_data():
     X, y = load_wine(return_X_y=True)
     clf = AdaptiveClassifier(0.01, m=10.0).fit(X[::2], y[::2])
     again = clf.with_costs(feature_costs=0.2)
-    same(again.acquire(X), AdaptiveClassifier(0.2, m=10.0).fit(X[::2], y[::2]).acquire(X))
+    fresh = AdaptiveClassifier(0.2, m=10.0, look_ahead=clf.look_ahead_).fit(X[::2], y[::2])
+    same(again.acquire(X), fresh.acquire(X))
     assert clf.feature_costs == 0.01
     harsh = clf.with_costs(misclassification_costs=[[0, 1, 1], [50, 0, 50], [1, 1, 0]])
     assert (harsh.predict(X[1::2]) == 1).sum() >= (clf.predict(X[1::2]) == 1).sum()

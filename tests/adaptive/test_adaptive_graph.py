@@ -6,18 +6,21 @@ import threading
 
 import numpy as np
 import pytest
-from adaptive_twins import FREE, Twin, made, path_of, rule_of
+from adaptive_twins import FREE, Twin, learn, made, path_of, rule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etana.acquisition import storage_of
-from etana.adaptive import evidence as evidence_module
-from etana.adaptive import graph as graph_module
-from etana.adaptive.evidence import Evidence
-from etana.adaptive.graph import NEVER, scale_of
+from etana import Model
+from etana.beliefs import NaiveBayes, path_counts
+from etana.kernels import choice
 from etana.kernels import graph as kernel
+from etana.kernels.rules import normalise
 from etana.likelihood import Counts
+from etana.policies.instance_choice import ASK_ON, scale_of
 from etana.table import read_table
+from etana.walks import generic
+from etana.walks import graph as graph_module
+from etana.walks.graph import GraphPool
 
 STRENGTHS = (np.inf, 20.0, 2.0, 0.5, 0.0)
 
@@ -34,9 +37,9 @@ def test_every_state_is_what_the_training_rows_say(seed, m, least, deepest):
 
 
 def check_state(graph, twin, node):
-    state, path = graph.state(node), path_of(graph, node)
-    belief = np.empty(graph.priors.size)
-    kernel.believe(state.logs, belief)
+    state, path = graph.node(node), path_of(graph, node)
+    belief = np.empty(graph.beliefs.priors.size)
+    normalise(state.logs, belief)
     np.testing.assert_allclose(belief, twin.belief(path), rtol=1e-9, atol=1e-12)
     assert state.spent == pytest.approx(twin.spent(path), abs=1e-12)
     rates = twin.rates(path)
@@ -45,7 +48,7 @@ def check_state(graph, twin, node):
         assert best * FREE * twin.scale < 1e-9
         assert all(twin.price(path, c) > 0 for c in rates)
         return
-    column = int(graph.evidence.columns[state.feature])
+    column = int(graph.beliefs.candidates[state.feature])
     assert state.price == twin.price(path, column)
     assert rates[column] >= best * (1 - 1e-8) - 1e-9
     assert state.information == pytest.approx(twin.information(path, column), abs=1e-9)
@@ -61,16 +64,16 @@ def check_state(graph, twin, node):
 def test_plans_are_the_best_of_all(seed, m, levels):
     """Looking ahead against every plan of so many steps, at states that rows reach."""
     data = made(seed, n_features=1 + seed % 4)
-    graph = data.graph(NEVER, m, levels=levels)
+    graph = data.graph(ASK_ON, m, levels=levels)
     data.walk(graph)
-    twin = Twin(data, NEVER, m)
+    twin = Twin(data, ASK_ON, m)
     for node in range(min(graph.n_nodes, 8)):
-        state, path = graph.state(node), path_of(graph, node)
+        state, path = graph.node(node), path_of(graph, node)
         cost, paying = twin.plan(path, levels)
         if not state.stops and state.price > 0:
-            column = int(graph.evidence.columns[state.feature])
+            column = int(graph.beliefs.candidates[state.feature])
             assert paying[column] == pytest.approx(cost, rel=1e-9)
-            assert graph.facts[node, kernel.AHEAD] == pytest.approx(cost, rel=1e-9)
+            assert graph.nodes.facts[node, choice.AHEAD] == pytest.approx(cost, rel=1e-9)
         elif state.stops:
             assert cost == pytest.approx(twin.risk(path), rel=1e-6, abs=1e-12)
 
@@ -80,17 +83,20 @@ def test_plans_are_the_best_of_all(seed, m, levels):
 def test_pruning_loses_nothing(seed):
     """The search that ends early finds what a search through all candidates finds, bit for bit."""
     data = made(seed, n_features=12)
-    graph = data.graph(NEVER)
+    graph = data.graph(ASK_ON)
     data.walk(graph)
-    evidence, prices, setting, _ = graph.arguments
-    unbounded = (*evidence[:6], np.full_like(evidence[6], np.inf), np.full_like(evidence[7], np.inf), evidence[8])
-    rows, cells = np.empty(0, dtype=np.int64), np.empty((kernel.widest(evidence[3]), graph.priors.size))
+    evidence, offers = graph.evidence, graph.offers
+    everything = np.full_like(offers.bound, np.inf)
+    unbounded = evidence._replace(radius=np.full_like(evidence.radius, np.inf)), offers._replace(bound=everything)
+    rows, cells = np.empty(0, dtype=np.int64), np.empty((choice.widest(evidence.offsets), graph.beliefs.priors.size))
+    used, bought = np.empty(offers.group.size, dtype=bool), np.empty(offers.n_groups, dtype=np.int64)
     rng = np.random.default_rng(seed)
     for node in range(min(graph.n_nodes, 40)):
-        belief = rng.dirichlet(np.full(graph.priors.size, 0.5))
+        kernel.known(node, graph.nodes.links, offers.group, used, bought)
+        belief = rng.dirichlet(np.full(graph.beliefs.priors.size, 0.5))
         found = [
-            kernel.choose(node, belief, rows, 0, graph.links, e, prices, setting[2], cells)
-            for e in (evidence, unbounded)
+            choice.choose(belief, used, bought, rows, 0, e, o, graph.setting.floor, cells)
+            for e, o in ((evidence, offers), unbounded)
         ]
         assert found[0] == found[1]
 
@@ -99,20 +105,18 @@ def test_pruning_loses_nothing(seed):
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_no_feature_that_is_left_out_tells_more_than_is_stated(seed, kept):
     data = made(seed, n_rows=30, n_features=10)
-    table = read_table(data.X)
-    n = data.priors.size
-    counts = Counts.of(data.binner, table, data.y, data.weights, n)
+    n, every = data.priors.size, data.beliefs
     floor = FREE * scale_of(data.priors, data.mistakes)
-    every = data.evidence
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence_module, "_MOST_CODES", 30 * kept)
-        some = Evidence.of(data.binner, counts, table, data.y, data.weights, data.prices, floor)
+        patch.setattr(path_counts, "_MOST_CODES", 30 * kept)
+        some = learn(data.binner, data.X, data.y, data.weights, data.priors, data.prices, data.mistakes)
+    offers = data.policy(ASK_ON).offers(every.evidence.radius.max(axis=1, initial=0.0))
     assert every.left_out == 0.0
-    assert some.columns.tolist() == every.columns[:kept].tolist()
-    assert (some.left_out > 0) == (every.columns.size > kept)
-    twin = Twin(data, NEVER, np.inf)
+    assert sorted(some.candidates.tolist()) == sorted(every.candidates[offers.rank[:kept]].tolist())
+    assert (some.left_out > 0) == (every.candidates.size > kept)
+    twin = Twin(data, ASK_ON, np.inf)
     rng = np.random.default_rng(seed)
-    for column in every.columns[kept:].tolist():
+    for column in every.candidates[offers.rank[kept:]].tolist():
         cheapest = max(min(data.prices.full[column], data.prices.discounted[column]), floor)
         for alpha in (0.1, 1.0, 10.0):
             twin.data.priors = rng.dirichlet(np.full(n, alpha))
@@ -124,13 +128,13 @@ def test_no_feature_that_is_left_out_tells_more_than_is_stated(seed, kept):
 def test_a_small_memory_changes_no_answer(m, most, monkeypatch):
     """States that are forgotten grow again as they were."""
     monkeypatch.setattr(graph_module, "_FIRST", 4)
-    data, rule = made(5, n_rows=60, n_features=8, n_classes=3), NEVER
+    data, rule = made(5, n_rows=60, n_features=8, n_classes=3), ASK_ON
     fresh = np.random.default_rng(0).integers(-1, 5, (200, 8)).astype(float)
     answers, sizes = [], []
     for room in (2**18, most):
         graph = data.graph(rule, m, most=2**18)
         data.walk(graph, data.X[:5])
-        graph.freeze()
+        graph.keep()
         kept = graph.n_nodes
         graph.most = min(kept + room, 2**18)
         answers += [walked(data, graph, fresh) for _ in range(2)]
@@ -142,13 +146,11 @@ def test_a_small_memory_changes_no_answer(m, most, monkeypatch):
 
 def walked(data, graph, X):
     """Paths, costs and beliefs of rows, whatever the graph can remember."""
-    table, columns = read_table(X), data.evidence.columns
     out = []
-    for first, last, ends in graph.walk(
-        storage_of(table, columns, data.binner), data.binner.edges_of(columns), np.inf, len(X)
-    ):
+    for first, last, ends in data.spans(graph, X):
         for node in ends[first:last]:
-            out.append((path_of(graph, node), graph.facts[node].tobytes(), graph.logs[node].tobytes()))
+            facts, logs = graph.nodes.facts[node], graph.nodes.logs[node]
+            out.append((path_of(graph, node), facts.tobytes(), logs.tobytes()))
     assert len(out) == len(X)
     return out
 
@@ -156,11 +158,10 @@ def walked(data, graph, X):
 def test_states_reached_but_not_worked_out_survive_a_small_memory():
     """A graph that is full while it is compiled holds states that are still new; they are worked out when frozen."""
     data = made(5, n_rows=60, n_features=8, n_classes=3)
-    graph = data.graph(NEVER, 2.0, most=20)
-    table, columns = read_table(data.X), data.evidence.columns
-    next(graph.walk(storage_of(table, columns, data.binner), data.binner.edges_of(columns), np.inf, 60))
-    graph.freeze()
-    assert (graph.links[: graph.n_nodes, kernel.STATE] != kernel.NEW).all()
+    graph = data.graph(ASK_ON, 2.0, most=20)
+    next(data.spans(graph))
+    graph.keep()
+    assert (graph.nodes.links[: graph.n_nodes, kernel.STATE] != kernel.NEW).all()
     first = walked(data, graph, data.X)
     assert walked(data, graph, data.X[::-1])[::-1] == first
     assert walked(data, graph, data.X) == first
@@ -169,27 +170,30 @@ def test_states_reached_but_not_worked_out_survive_a_small_memory():
 def test_an_answer_that_rows_rule_out_is_no_evidence():
     """With m = 0 no class may be possible any more; the belief then stays."""
     data = made(11, n_rows=12, n_features=4, n_classes=2, missing="none", grouped=False)
-    graph = data.graph(NEVER, 0.0)
+    graph = data.graph(ASK_ON, 0.0)
     data.walk(graph)
-    graph.freeze()
+    graph.keep()
     rng = np.random.default_rng(0)
     paths = walked(data, graph, rng.integers(0, 4, (300, 4)).astype(float))
     for _, _, logs in paths:
         assert np.frombuffer(logs).max() == 0.0
 
 
-def test_threads_share_a_graph():
+def test_threads_walk_through_graphs_of_one_pool():
     data = made(8, n_rows=80, n_features=9, n_classes=3)
-    graph = data.graph(NEVER, 5.0)
+    graph = data.graph(ASK_ON, 5.0)
     data.walk(graph)
-    graph.freeze()
+    graph.keep()
     graph.most = graph.n_nodes + 50
     tables = [np.random.default_rng(s).integers(0, 4, (60, 9)).astype(float) for s in range(8)]
-    expected = [walked(data, copy.deepcopy(graph), X) for X in tables]
-    found = [None] * len(tables)
+    expected = [walked(data, graph.copy(), X) for X in tables]
+    found, pool = [None] * len(tables), GraphPool(graph)
 
     def run(i):
-        found[i] = [walked(data, graph, tables[i]) for _ in range(3)]
+        found[i] = []
+        for _ in range(3):
+            with pool.lent() as own:
+                found[i].append(walked(data, own, tables[i]))
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(len(tables))]
     for t in threads:
@@ -200,11 +204,22 @@ def test_threads_share_a_graph():
         assert found[i] == [answers] * 3
 
 
+def test_no_thread_waits_for_another():
+    """A walk that is under way does not hold up one that begins meanwhile."""
+    data = made(8, n_rows=80, n_features=9, n_classes=3)
+    pool = GraphPool(data.graph(ASK_ON, 5.0))
+    with pool.lent() as one, pool.lent() as other:
+        assert one is not other
+        assert walked(data, one, data.X) == walked(data, other, data.X)
+    with pool.lent() as again:
+        assert again.n_nodes > 1  # what was worked out is not lost
+
+
 def test_a_graph_can_be_pickled_and_copied():
     data = made(3, n_rows=30, n_features=6)
-    graph = data.graph(NEVER, 5.0)
+    graph = data.graph(ASK_ON, 5.0)
     data.walk(graph)
-    graph.freeze()
+    graph.keep()
     expected = walked(data, graph, data.X)
     for again in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
         assert walked(data, again, data.X) == expected
@@ -212,9 +227,8 @@ def test_a_graph_can_be_pickled_and_copied():
 
 def test_a_walk_that_nobody_finishes_holds_up_no_other():
     data = made(3, n_rows=30, n_features=6)
-    graph = data.graph(NEVER, most=8)
-    table, columns = read_table(data.X), data.evidence.columns
-    parts = graph.walk(storage_of(table, columns, data.binner), data.binner.edges_of(columns), np.inf, 30)
+    graph = data.graph(ASK_ON, most=8)
+    parts = data.spans(graph)
     next(parts)
     parts.close()
     assert walked(data, graph, data.X[:3])
@@ -231,12 +245,8 @@ def test_names_and_order_of_classes_and_rows_change_nothing(seed, m):
     other.y, other.priors = to[data.y][rows], data.priors[back]
     other.mistakes = np.ascontiguousarray(data.mistakes[back][:, back])
     other.weights, other.X = data.weights[rows], data.X[rows]
-    table = read_table(other.X)
-    counts = Counts.of(other.binner, table, other.y, other.weights, to.size)
-    floor = FREE * scale_of(other.priors, other.mistakes)
-    other.evidence = Evidence.of(other.binner, counts, table, other.y, other.weights, other.prices, floor)
-    if sorted(other.evidence.columns.tolist()) != sorted(data.evidence.columns.tolist()):
-        raise AssertionError("the candidates differ")
+    other.beliefs = learn(other.binner, other.X, other.y, other.weights, other.priors, other.prices, other.mistakes)
+    assert other.beliefs.candidates.tolist() == data.beliefs.candidates.tolist()
     graphs = [d.graph(rule, m) for d in (data, other)]
     ends = [d.walk(g, data.X) for d, g in zip((data, other), graphs, strict=True)]
     for a, b in zip(*ends, strict=True):
@@ -244,7 +254,8 @@ def test_names_and_order_of_classes_and_rows_change_nothing(seed, m):
         if paths[0] != paths[1]:  # only where two features are worth the same
             assert tied(Twin(data, rule, m), *paths)
             continue
-        np.testing.assert_allclose(np.exp(graphs[0].logs[a])[back], np.exp(graphs[1].logs[b]), rtol=1e-9, atol=1e-12)
+        one, two = (np.exp(g.nodes.logs[end]) for g, end in zip(graphs, (a, b), strict=True))
+        np.testing.assert_allclose(one[back], two, rtol=1e-9, atol=1e-12)
 
 
 def tied(twin, one, two):
@@ -255,3 +266,43 @@ def tied(twin, one, two):
     close = sum(r >= top * (1 - 1e-9) - 1e-9 for r in rates.values()) > 1
     best = max(rates, key=rates.get)
     return close or abs(twin.advantage(one[:k], best)) < 1e-9 or top * FREE * twin.scale < 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(STRENGTHS), st.integers(0, 2), st.sampled_from([np.inf, 0.03]))
+def test_the_graph_walks_as_the_loop_for_any_pair_does(seed, m, levels, budget):
+    """Compiled and generic walk: the same labels, features, costs and posteriors, bit for bit."""
+    data = made(seed, n_rows=20, n_features=5)
+    beliefs = data.beliefs.with_strength(m)
+    policy = data.policy(rule_of(seed), levels=levels)
+    table = read_table(np.random.default_rng(seed).integers(-1, 5, (25, 5)).astype(float))
+    compiled = Model(beliefs, policy, np.arange(data.priors.size)).compiled
+    one, asked, starts = compiled.walk(table, budget)
+    other, other_asked, other_starts = generic.walk(beliefs, policy, table, budget)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
+    assert asked.tolist() == other_asked.tolist()
+    assert starts.tolist() == other_starts.tolist()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 2))
+def test_a_choice_over_likelihoods_is_the_compiled_one(seed, levels):
+    """The same policy over naive Bayes, which gives likelihoods column by column and has no compiled walk with it."""
+    data = made(seed, n_rows=20, n_features=5, missing="none")
+    policy = data.policy(rule_of(seed), levels=levels)
+    counts = Counts.of(data.binner, read_table(data.X), data.y, data.weights, data.priors.size)
+    plain = NaiveBayes(data.binner, counts.likelihoods(), data.priors)
+    classes = np.arange(data.priors.size)
+    one, two = Model(plain, policy, classes), Model(data.beliefs, policy, classes)
+    assert one.compiled is None
+    X = np.random.default_rng(seed).integers(0, 5, (15, 5)).astype(float)
+    a, b = one.acquire(X), two.acquire(X)
+    twin = Twin(data, policy.rule, np.inf)
+    for i in range(15):
+        if a.features(i).tolist() != b.features(i).tolist():  # rounding may choose among equals
+            codes = data.binner.transform(X[i : i + 1])[0]
+            paths = [[(int(c), int(codes[c])) for c in walk.features(i)] for walk in (a, b)]
+            assert levels or tied(twin, *paths)
+        else:
+            assert a.costs[i] == pytest.approx(b.costs[i], abs=1e-12)
+            np.testing.assert_allclose(a.posteriors[i], b.posteriors[i], rtol=1e-9, atol=1e-12)

@@ -5,33 +5,33 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from etana import AdaptiveClassifier, Binner, ETANAClassifier
-from etana.kernels import graph as kernel
 
 LOADERS = {"wine": load_wine, "breast cancer": load_breast_cancer, "iris": load_iris}
 
 
 def simulated(clf, n, seed):
-    """Costs and numbers of features of instances drawn from the model: class, then each answer that is asked."""
-    rng = np.random.default_rng(seed)
-    graph = clf.graph_.twig()
-    shared = {0: 0}
+    """Costs and numbers of features of instances drawn from the beliefs: class, then each answer that is asked."""
+    rng, model = np.random.default_rng(seed), clf.model_
     costs, asked = np.empty(n), np.empty(n)
+    seen = {}
     for i in range(n):
-        truth, node = rng.choice(graph.priors.size, p=graph.priors), 0
-        while not (state := graph.state(node)).stops:
-            chances = np.exp(state.answers[:, truth])
-            code = int(rng.choice(chances.size, p=chances / chances.sum()))
-            after = graph.after(node, code)
-            if after not in shared:
-                known = clf.graph_.known(shared[node], code) if shared[node] >= 0 else -1
-                shared[after] = known
-                if known >= 0:
-                    graph.copy_node(after, clf.graph_, known)
-            node = after
-        belief = np.empty(graph.priors.size)
-        kernel.believe(state.logs, belief)
-        costs[i] = state.spent + graph.mistakes[truth, kernel.decide(belief, graph.mistakes)]
-        asked[i] = state.depth
+        truth, knowledge, path, spent = rng.choice(model.priors.size, p=model.priors), model.beliefs.begin(1), (), 0.0
+        while True:
+            if path not in seen:
+                move = model.policy.act(knowledge)
+                column = int(move.columns[0])
+                chances = None if move.stops[0] else knowledge.likelihoods(column)[0]
+                decided = int(model.policy.decide(knowledge.posteriors)[0])
+                seen[path] = knowledge, column, chances, float(move.prices[0]), decided
+            knowledge, column, chances, price, decided = seen[path]
+            if chances is None:
+                break
+            code = int(rng.choice(len(chances), p=chances[:, truth] / chances[:, truth].sum()))
+            spent, path = spent + price, (*path, code)
+            if path not in seen:
+                knowledge = model.beliefs.after_code(knowledge, column, code)
+        costs[i] = spent + model.mistakes[truth, decided]
+        asked[i] = len(path)
     return costs, asked
 
 

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris, load_wine
 
 from etana import AdaptiveClassifier, FeatureCosts
 from etana.errors import InputError, ModelFileError
-from etana.modelfile import load, load_model, read_metadata, save
-from modelfile_samples import crafted, cut, frame, put
+from etana.modelfile import container, load, load_model, read_metadata, save
+from modelfile_samples import crafted, cut, frame, note, put
 
 KINDS = {
     "rule": AdaptiveClassifier(0.01, m=5.0, look_ahead=False),
@@ -54,7 +54,26 @@ def same(a, b):
     for name in ("labels", "n_features", "costs", "posteriors"):
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
         assert getattr(a, name).dtype == getattr(b, name).dtype
-    assert a._order.tolist() == b._order.tolist()
+    assert [a.features(i).tolist() for i in range(len(a))] == [b.features(i).tolist() for i in range(len(b))]
+
+
+def same_parts(a, b):
+    """The same beliefs, policy and announcements; training rows only where they bear on the answers."""
+    assert (a.beliefs.m, a.beliefs.left_out, a.beliefs.codes.dtype) == (
+        b.beliefs.m, b.beliefs.left_out, b.beliefs.codes.dtype
+    )  # fmt: skip
+    for name in ("priors", "candidates", "table"):
+        assert getattr(a.beliefs, name).tobytes() == getattr(b.beliefs, name).tobytes()
+    for name in ("codes", "classes", "weights"):
+        given = getattr(a.beliefs, name).tobytes() if a.beliefs.m < np.inf else b""
+        assert getattr(b.beliefs, name).tobytes() == given
+    assert a.policy.rule.tobytes() == b.policy.rule.tobytes()
+    for name in ("least", "most_features", "levels", "most_states", "seed"):
+        assert getattr(a.policy, name) == getattr(b.policy, name)
+    for name in ("reach", "class_cost", "class_n_features"):
+        assert getattr(a.expectation, name).tobytes() == getattr(b.expectation, name).tobytes()
+    assert a.questions() == b.questions()
+    assert (a.expected_cost, a.expected_n_features) == (b.expected_cost, b.expected_n_features)
 
 
 @pytest.mark.parametrize("name", [*KINDS, "frame"])
@@ -65,20 +84,19 @@ def test_a_loaded_model_gives_the_same_answers(name, saved, tmp_path):
     again, model = load(path), load_model(path)
     assert type(again) is AdaptiveClassifier
     rows = strange(X)
-    walk = clf.acquire(rows)
-    same(walk, again.acquire(rows))
-    same(walk, model.acquire(rows))
-    kept = clf.graph_.n_kept
-    assert again.graph_.n_kept == kept
-    for array in ("logs", "facts"):
-        assert getattr(again.graph_, array)[:kept].tobytes() == getattr(clf.graph_, array)[:kept].tobytes()
+    for budget in (None, 0.025):
+        walk = clf.acquire(rows, budget)
+        same(walk, again.acquire(rows, budget))
+        same(walk, model.acquire(rows, budget))
+    same_parts(clf.model_, again.model_)
+    same_parts(clf.model_, model)
     for attribute in (
         "expected_cost_", "expected_cost_error_", "expected_n_features_", "m_", "look_ahead_", "cv_costs_",
         "n_features_in_",
     ):  # fmt: skip
         assert getattr(again, attribute) == getattr(clf, attribute)
     assert again.export_text() == clf.export_text()
-    assert sorted(vars(clf)) == sorted([*vars(again), "_rows"])
+    assert sorted(vars(clf)) == sorted(vars(again))
     save(again, path)
     assert path.read_bytes() == data
     a, b = clf.start(), model.start()
@@ -90,15 +108,65 @@ def test_a_loaded_model_gives_the_same_answers(name, saved, tmp_path):
     assert a.label == b.label
 
 
-def test_training_rows_are_not_stored(saved, tmp_path):
-    X = np.random.default_rng(0).normal(size=(5000, 4)) + 1e6 * np.pi
-    clf = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(X, X[:, 0] > X[:, 0].mean())
+def test_nothing_is_learnt_or_simulated_again(saved, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("learnt or simulated")
+
+    monkeypatch.setattr("etana.walks.graph.Graph.draw", refuse)
+    monkeypatch.setattr("etana.model.simulate", refuse)
+    monkeypatch.setattr("etana.learning.instance_choice.fit_rule", refuse)
+    for clf, data, X in saved.values():
+        (tmp_path / "m").write_bytes(data)
+        again, model = load(tmp_path / "m"), load_model(tmp_path / "m")
+        assert again.expected_cost_ == model.expected_cost == clf.expected_cost_
+        assert (again.predict(X) == clf.predict(X)).all()
+
+
+def test_new_prices_where_no_held_out_rows_are_needed(saved, tmp_path):
+    """Plans, and rules that are learnt from draws, are made again from what a file holds; other rules are not."""
+    path = tmp_path / "m"
+    for name, (clf, data, X) in saved.items():
+        path.write_bytes(data)
+        again = load(path)
+        if name in ("rule", "tree", "frame") or (name == "auto" and not clf.look_ahead_):
+            with pytest.raises(InputError, match=r"does not hold the held-out training rows.*fit again"):
+                again.with_costs(feature_costs=0.1)
+            continue
+        new = {"feature_costs": 0.003, "misclassification_costs": 3 * (1 - np.eye(3))}
+        one, other = clf.with_costs(**new), again.with_costs(**new)
+        same(one.acquire(strange(X)), other.acquire(strange(X)))
+        assert (one.expected_cost_, one.m_, one.look_ahead_) == (other.expected_cost_, other.m_, other.look_ahead_)
+
+
+def test_training_rows_are_stored_as_bins_or_not_at_all(tmp_path):
+    X = np.random.default_rng(0).normal(size=(2000, 4)) + 1e6 * np.pi
+    y = X[:, 0] > X[:, 0].mean()
+    clf = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(X, y)
     save(clf, tmp_path / "m")
     data = (tmp_path / "m").read_bytes()
-    assert len(data) < X.nbytes / 4
-    assert X[17].tobytes() not in data
-    with pytest.raises(InputError, match=r"does not hold the training rows.*fit again"):
-        load(tmp_path / "m").with_costs(feature_costs=0.1)
+    assert not [x for x in X[::50].ravel() if x.tobytes() in data]
+    _, arrays = container.read(str(tmp_path / "m"), lambda name: True)
+    assert arrays["beliefs.codes"].dtype == np.int8
+    save(clf.set_params(m=np.inf, walks="model").fit(X, y), tmp_path / "m")
+    _, arrays = container.read(str(tmp_path / "m"), lambda name: True)
+    assert max(array.size for array in arrays.values()) < 100
+    assert (tmp_path / "m").stat().st_size < 10_000 < len(data)
+
+
+def test_numbers_of_any_type_are_stored(tmp_path):
+    """Parameters of NumPy types, and costs so large that their squares are infinite."""
+    X, y = load_wine(return_X_y=True)
+    odd = {"m": np.float32(5), "look_ahead": np.bool_(False), "max_features": np.int8(3), "max_nodes": np.int64(400)}
+    with np.errstate(over="ignore"):
+        large = AdaptiveClassifier(1e200, 1e203 * (1 - np.eye(3)), m=5.0, look_ahead=False).fit(X, y)
+        assert large.expected_cost_error_ == np.inf
+    for clf in (AdaptiveClassifier(0.01, **odd, random_state=np.uint16(7)).fit(X, y), large):
+        save(clf, tmp_path / "m")
+        again = load(tmp_path / "m")
+        same(clf.acquire(X), again.acquire(X))
+        assert again.expected_cost_error_ == clf.expected_cost_error_
+        for name, value in clf.get_params().items():
+            assert type(getattr(again, name)) is type(value)
 
 
 def test_what_a_file_says_of_itself(saved, tmp_path):
@@ -106,7 +174,7 @@ def test_what_a_file_says_of_itself(saved, tmp_path):
     (tmp_path / "m").write_bytes(data)
     found = read_metadata(tmp_path / "m")
     assert found["estimator"] == "AdaptiveClassifier"
-    assert found["policy"] == "Graph"
+    assert (found["beliefs"], found["policy"]) == ("PathCounts", "InstanceChoice")
     assert found["lower_bound"] is None
     assert found["expected_n_features"] == clf.expected_n_features_
     assert found["classes"] == clf.classes_.tolist()
@@ -125,72 +193,110 @@ def test_classification_needs_no_scikit_learn(saved, tmp_path):
 # --- files that were made by hand
 
 
-def note(key, value):
-    def change(content, _):
-        content["graph"][key] = value
-
-    return change
+def belief(key, value):
+    return note("beliefs", "values", key, value=value)
 
 
-def empty(content, arrays):
-    for name in ("parent", "code", "feature", "state", "rows", "numbers"):
-        arrays[f"graph.{name}"] = arrays[f"graph.{name}"][:0]
+def policy(key, value):
+    return note("policy", "values", key, value=value)
 
 
-def repeat_feature(_, arrays):
-    arrays["graph.feature"][:] = arrays["graph.feature"][0]
+def learnt(key, value):
+    return note("learnt", key, value=value)
 
 
-def no_graph(content, _):
-    del content["graph"]
+def swap_candidates(_, arrays):
+    arrays["beliefs.candidates"][[0, 1]] = arrays["beliefs.candidates"][[1, 0]]
+
+
+def constant_candidate(_, arrays):
+    """Bins of the first column taken away, so that it has one value only."""
+    offsets = arrays["beliefs.binner.edge_offsets"]
+    arrays["beliefs.binner.edges"] = np.ascontiguousarray(arrays["beliefs.binner.edges"][offsets[1] :])
+    offsets[1:] -= offsets[1]
+
+
+def without_rows(_, arrays):
+    arrays["beliefs.classes"] = arrays["beliefs.classes"][:0]
+
+
+def larger_codes(_, arrays):
+    arrays["beliefs.codes"] = arrays["beliefs.codes"].astype(np.int64)
+    arrays["beliefs.codes"][0, 0] = 2**62
+
+
+def unsigned_codes(_, arrays):
+    arrays["beliefs.codes"] = arrays["beliefs.codes"].astype(np.uint8)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (put("graph.parent", 0, 0), "no first state"),
-        (put("graph.parent", 5, 5), "does not come after"),
-        (put("graph.parent", 5, 2**40), "does not come after"),
-        (put("graph.parent", 5, -1), "does not come after"),
-        (put("graph.code", 3, 99), "cannot be given"),
-        (put("graph.code", 3, -2), "cannot be given"),
-        (put("graph.feature", 0, 10**6), "feature that is not there"),
-        (put("graph.feature", 0, -1), "feature that is not there"),
-        (put("graph.state", 0, 0), "neither asks nor stops"),
-        (put("graph.state", 0, 2), "cannot be given"),
-        (put("graph.rows", 0, -5), "negative number of rows"),
-        (put("graph.numbers", (1, 0), -1.0), "negative or not finite"),
-        (put("graph.numbers", (1, 1), np.inf), "negative or not finite"),
-        (put("graph.answers", (0, 0), 0.5), "no probabilities"),
-        (put("graph.answers", (0, 0), -3.0), "no probabilities"),
-        (put("graph.answers", (0, 0), np.nan), "not a number"),
-        (cut("graph.answers"), "'answers'"),
-        (cut("graph.code"), "'code'"),
-        (cut("graph.numbers"), "'numbers'"),
-        (repeat_feature, "'answers'|its path can lead to|cannot be given"),
-        (empty, "no first state"),
-        (put("graph.columns", 0, 13), "no column"),
-        (put("graph.columns", 0, -1), "no column"),
-        (put("graph.columns", slice(None), 0), "comes twice"),
-        (put("graph.cells", (0, 0), 0.99), "sums to"),
-        (put("graph.rule", 0, np.inf), "not finite"),
-        (put("graph.priors", 0, 0.9), "priors are no probabilities"),
-        (put("graph.mistakes", (0, 1), -1.0), "cost is negative"),
+        (put("beliefs.codes", (0, 0), 100), "a code that its column does not have"),
+        (put("beliefs.codes", (0, 0), -2), "a code that its column does not have"),
+        (put("beliefs.codes", (12, 177), 4), "a code that its column does not have"),
+        (larger_codes, "a code that its column does not have"),
+        (unsigned_codes, "'codes' is uint8"),
+        (cut("beliefs.codes"), "'codes'"),
+        (put("beliefs.classes", 0, 3), "class that is not there"),
+        (put("beliefs.classes", 0, -1), "class that is not there"),
+        (put("beliefs.classes", 0, 2**62), "class that is not there"),
+        (cut("beliefs.classes"), "'weights'"),
+        (without_rows, "'weights'"),
+        (put("beliefs.weights", 0, -1.0), "'weights'"),
+        (put("beliefs.weights", 0, np.inf), "'weights'"),
+        (put("beliefs.weights", 0, np.nan), "not a number"),
+        (put("beliefs.weights", slice(2), 1.7e308), "weights of the training rows are too large"),
+        (cut("beliefs.weights"), "'weights'"),
+        (put("beliefs.candidates", 12, 13), "no columns in ascending order"),
+        (put("beliefs.candidates", 0, -1), "no columns in ascending order"),
+        (put("beliefs.candidates", 0, -(2**63)), "no columns in ascending order"),
+        (put("beliefs.candidates", slice(None), 0), "no columns in ascending order"),
+        (swap_candidates, "no columns in ascending order"),
+        (cut("beliefs.candidates"), "'table'"),
+        (constant_candidate, "fewer than two values"),
+        (put("beliefs.table", (0, 0), 0.99), "sums to"),
+        (put("beliefs.table", (0, 0), np.nan), "not a number"),
+        (put("beliefs.table", (0, 0), -0.5), "negative"),
+        (cut("beliefs.table"), "'table'"),
+        (put("beliefs.priors", 0, 0.9), "priors are no probabilities"),
+        (put("beliefs.binner.edges", 1, -1e9), "not finite and increasing"),
+        (put("beliefs.binner.edge_offsets", 1, 10**6), "offsets of the bins"),
+        (belief("m", -1), "m is -1"),
+        (belief("m", "inf"), "m is 'inf'"),
+        (belief("m", {"type": "float", "value": "nan"}), "m is nan"),
+        (belief("m", 10**400), "too large"),
+        (belief("left_out", -1), "left_out is -1"),
+        (note("beliefs", "class", value="NaiveBayes"), "not made of 'NaiveBayes'"),
+        (note("beliefs", "class", value="Graph"), "not made of 'Graph'"),
+        (lambda content, arrays: content.pop("beliefs") and None, "'beliefs' is missing"),
+        (lambda content, arrays: content.pop("learnt") and None, "'learnt' is missing"),
+        (put("policy.rule", 0, np.inf), "not finite"),
+        (put("policy.rule", 0, np.nan), "not a number"),
+        (cut("policy.rule"), "'rule'"),
+        (policy("least", None), "least is None"),
+        (policy("least", -1), "least is -1"),
+        (policy("most_features", 0), "most_features is 0"),
+        (policy("most_features", 1.5), "whole number"),
+        (policy("most_states", 0), "most_states is 0"),
+        (policy("most_states", 2**63), "most_states is"),
+        (policy("levels", 9), "levels is 9"),
+        (policy("levels", True), "levels is True"),
+        (policy("seed", -1), "seed is -1"),
+        (note("policy", "class", value="FixedOrder"), "not made of 'PathCounts' and 'FixedOrder'"),
+        (put("costs.mistakes", (0, 1), -1.0), "cost is negative"),
         (put("prices.full", 0, -1.0), "cost is negative"),
         (put("prices.discounted", 0, 5.0), "above the full one"),
         (put("prices.group", 0, -2), "group is negative"),
-        (note("m", -1), "m is -1"),
-        (note("m", "inf"), "m is 'inf'"),
-        (note("least", None), "least is None"),
-        (note("deepest", 1), "its path can lead to"),
-        (note("most", 0), "most is 0"),
-        (note("levels", 9), "levels is 9"),
-        (note("seed", -1), "seed is -1"),
-        (note("cost", "x"), "cost is 'x'"),
-        (note("costs", [[None, 0]]), "not enough values|unpack"),
-        (note("left_out", -1), "left_out is -1"),
-        (no_graph, "'graph' is missing"),
-        (lambda content, arrays: "ETANAClassifier", "missing"),
+        (put("expectation.reach", 0, 0.5), "do not fall"),
+        (put("expectation.reach", 0, 1.5), "'reach'"),
+        (lambda content, arrays: arrays.update({"expectation.reach": np.empty(0)}), "do not fall"),
+        (note("expectation", "values", "cost", value="x"), "cost is 'x'"),
+        (learnt("cv_costs", [[None, 0]]), "rows of 3 numbers"),
+        (learnt("cv_costs", [[1.0, 0, -1.0]]), "must be a number >= 0"),
+        (learnt("cv_costs", [[1.0, {"type": "float", "value": "inf"}, 1.0]]), "infinity"),
+        (put("learnt.cells", (0, 0), -1.0), "training count"),
+        (lambda content, arrays: "ETANAClassifier", "not made of 'PathCounts'"),
         (lambda content, arrays: "OwnClassifier", "'OwnClassifier' is not known"),
     ],
 )
@@ -201,8 +307,8 @@ def test_content_that_makes_no_sense(saved, tmp_path, change, words):
 
 
 def test_plans_that_take_too_long_are_refused(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("etana.modelfile.adaptive._MOST_PLANS", 1000.0)
-    crafted(saved["rule"][1], tmp_path / "m", note("levels", 4))
+    monkeypatch.setattr("etana.policies.instance_choice._MOST_PLANS", 1000.0)
+    crafted(saved["rule"][1], tmp_path / "m", policy("levels", 4))
     with pytest.raises(ModelFileError, match=r"looking 4 steps ahead over .* takes too long"):
         load(tmp_path / "m")
 
@@ -212,15 +318,18 @@ ODD = [0, -1, 1, 2, 0.5, 1e300, 2**31, 2**62, True, None, "x", [], {}]
 
 def edit(content, arrays, rng):
     if rng.random() < 0.4:
-        key = sorted(content["graph"])[int(rng.integers(len(content["graph"])))]
-        content["graph"][key] = ODD[int(rng.integers(len(ODD)))]
+        part = ("beliefs", "policy", "expectation", "learnt")[int(rng.integers(4))]
+        values = content[part] if part == "learnt" else content[part]["values"]
+        key = sorted(values)[int(rng.integers(len(values)))]
+        values[key] = ODD[int(rng.integers(len(ODD)))]
         return
-    names = [name for name in sorted(arrays) if name.startswith(("graph.", "prices."))]
-    name = names[int(rng.integers(len(names)))]
+    name = sorted(arrays)[int(rng.integers(len(arrays)))]
     array = arrays[name].copy()
     kind = rng.integers(5)
     if kind <= 1 and array.size:
-        odd = [0, 1, -1, 2, 7, 2**40] if array.dtype.kind == "i" else [0, -1.0, 2.0, np.nan, np.inf, -np.inf, 1e308]
+        odd = [0, -1.0, 2.0, np.nan, np.inf, -np.inf, 1e308]
+        if array.dtype.kind in "ib":
+            odd = [0, 1, -1, 2, 7, 1 if array.dtype.kind == "b" else min(np.iinfo(array.dtype).max, 2**40)]
         array.flat[int(rng.integers(array.size))] = odd[int(rng.integers(len(odd)))]
     elif kind == 2:
         array = array[: len(array) // 2]
@@ -237,7 +346,7 @@ def test_crafted_content_is_valid_or_refused(saved, tmp_path, monkeypatch):
     rng = np.random.default_rng(21)
     kinds = [saved[name] for name in ("rule", "naive", "ahead", "tree", "frame")]
     loaded = refused = 0
-    for trial in range(600):
+    for trial in range(400):
         _, data, X = kinds[trial % len(kinds)]
         crafted(data, tmp_path / "m", lambda content, arrays: edit(content, arrays, rng))
         try:
@@ -254,7 +363,7 @@ def test_crafted_content_is_valid_or_refused(saved, tmp_path, monkeypatch):
         assert np.isin(walk.labels, model.classes).all()
         model.start().explain()
     assert loaded > 40
-    assert refused > 200
+    assert refused > 130
 
 
 def test_no_mutation_gets_through(saved, tmp_path):

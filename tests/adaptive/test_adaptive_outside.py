@@ -9,12 +9,12 @@ import pytest
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
-from etana import AdaptiveClassifier, ETANAClassifier
+from etana import AdaptiveClassifier, ETANAClassifier, SequentialClassifier
 from etana.cli import app
 from etana.errors import InputError
 from etana.modelfile import load_model
 from etana.plots import ConfusionCostDisplay, FeatureUsageDisplay, GraphDisplay, PolicyDisplay
-from etana.plots._source import Source
+from etana.plots._outcome import walk_labelled
 from etana.report import make_report
 
 NAMES = [f"test {k}" for k in range(13)]
@@ -45,8 +45,7 @@ def model_file(tmp_path_factory):
 
 def test_the_picture_shows_every_branch(wine):
     clf, _, _ = wine
-    display = clf.plot(max_depth=2)
-    assert isinstance(display, GraphDisplay)
+    display = GraphDisplay.from_estimator(clf, max_depth=2)
     words = [t.get_text() for t in display.ax_.texts]
     assert len(words) == 2 * len(display.branches) - 1  # a box for each, and an answer for all but the first
     assert any("price 0.01" in w for w in words)
@@ -78,9 +77,24 @@ def test_hostile_names_are_text_and_nothing_else():
     X, y = load_wine(return_X_y=True)
     table = pd.DataFrame(X[:, :4], columns=[r"$\frac{", "_x", "a\nb" + "very long " * 20, ""])
     clf = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(table, np.array(["$x$", "_y", "z" * 90])[y])
-    display = clf.plot()
+    display = GraphDisplay.from_estimator(clf)
     display.figure_.canvas.draw()
     assert all(len(line) < 60 for t in display.ax_.texts for line in t.get_text().split("\n"))
+
+
+def test_a_fixed_order_has_a_graph_too(wine):
+    """A graph of naive Bayes: each answer leads to the next feature of the order, or to a decision."""
+    _, table, y = wine
+    clf = ETANAClassifier(0.05).fit(table.iloc[:, 6:10], y)
+    display = GraphDisplay.from_estimator(clf, max_depth=4, least=0.0)
+    reach = np.zeros(clf.policy_.horizon + 1)
+    for branch in display.branches:
+        reach[branch.depth] += branch.reach
+        assert branch.decides == clf.policy_.decide(branch.belief)
+        if branch.depth < clf.policy_.horizon:
+            stops = clf.policy_.stops(branch.depth, branch.belief)
+            assert branch.asks == (-1 if stops else clf.feature_order_[branch.depth])
+    np.testing.assert_allclose(reach, clf.expectation_.reach, atol=1e-9)
 
 
 def test_many_classes_and_models_without_a_graph(wine):
@@ -88,10 +102,10 @@ def test_many_classes_and_models_without_a_graph(wine):
     rng = np.random.default_rng(0)
     many = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(table, rng.integers(0, 11, len(y)))
     GraphDisplay.from_estimator(many)
-    fixed = ETANAClassifier(0.01).fit(table, y)
-    with pytest.raises(InputError, match="has no decision graph"):
-        GraphDisplay.from_estimator(fixed)
-    with pytest.raises(InputError):
+    sequential = SequentialClassifier(feature_costs=0.01, max_features=2).fit(table, y)
+    with pytest.raises(InputError, match=r"does not know how likely each answer is.*PolicyDisplay"):
+        GraphDisplay.from_estimator(sequential)
+    with pytest.raises(InputError, match=r"no fixed order.*GraphDisplay"):
         PolicyDisplay.from_estimator(many)
 
 
@@ -99,7 +113,7 @@ def test_other_pictures_take_an_adaptive_classifier(wine):
     clf, table, y = wine
     harsh = clf.with_costs(misclassification_costs=3 * (1 - np.eye(3)))
     for estimator in (harsh, harsh.model_):
-        assert Source.of(estimator).mistakes.max() == 3.0
+        assert walk_labelled(estimator, table, y).mistakes.max() == 3.0
         assert ConfusionCostDisplay.from_estimator(estimator, table, y).costs.sum() % 3 == 0
         usage = FeatureUsageDisplay.from_estimator(estimator, table, y)
         assert usage.counts.sum() == harsh.acquire(table).n_features.sum()

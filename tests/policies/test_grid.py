@@ -293,7 +293,7 @@ def test_outputs_of_the_authors_program(reference, run):
     belief, scratch = np.empty(n), np.empty(n)
     for row in (x_test[:, order][None] >= edges[:, None, order]).sum(axis=0):
         logs, k = np.log(problem.priors), 0
-        while not rules.stops(*policy.rule.arguments(), k, logs, belief, scratch):
+        while not rules.stops(*policy.rule, k, logs, belief, scratch):
             logs = logs + np.log(problem.stage(k)[row[k]])
             k += 1
         labels.append(policy.decide(np.exp(logs - logs.max())))

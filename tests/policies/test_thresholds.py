@@ -257,7 +257,7 @@ def test_paths_are_the_beliefs_of_drawn_instances():
     problem = weak_problem(3)
     labels = np.repeat([0, 1, 2], 4000)
     paths = np.empty((12000, 4, 3))
-    model = kernels.Model(problem.cells, np.log(problem.cells), problem.offsets, np.log(problem.priors))
+    model = kernels.ProblemArrays(problem.cells, np.log(problem.cells), problem.offsets, np.log(problem.priors))
     kernels.draw_paths(model, labels, 0, paths)
     for k in range(3):
         children = paths[:, k, None] * problem.stage(k)[None]

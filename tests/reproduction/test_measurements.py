@@ -332,5 +332,5 @@ def test_several_classifiers_on_one_picture():
         CostCurveDisplay.compare(models, X, y, budgets=[1], factors=[1])
     with pytest.raises(InputError, match="no classifiers"):
         CostCurveDisplay.compare({}, X, y)
-    with pytest.raises(InputError, match="no classes"):
+    with pytest.raises(InputError, match="has no model"):
         CostCurveDisplay.compare({"other": HistGradientBoostingClassifier()}, X, y)

@@ -63,11 +63,11 @@ def test_models_say_what_they_are(client, folder):
     view, model = client.get("/v1/model", params={"name": "hostile"}).json(), load_model(folder / "hostile.etana")
     assert view["digest"] == read_metadata(folder / "hostile.etana")["sha256"]
     assert [f["name"] for f in view["features"]] == [model.names[k] for k in model.order]
-    assert [f["price"] for f in view["features"]] == model.problem.feature_costs.tolist()
-    assert view["expected_cost"] == model.policy.expected_cost
-    assert view["expected_n_features"] == model.policy.expected_n_features
-    assert view["optimality_gap"] == model.policy.gap
-    assert [c["probability"] for c in view["classes"]] == model.problem.priors.tolist()
+    assert [f["price"] for f in view["features"]] == model.policy.stage_prices.tolist()
+    assert view["expected_cost"] == model.expected_cost
+    assert view["expected_n_features"] == model.expected_n_features
+    assert view["optimality_gap"] == model.optimality_gap
+    assert [c["probability"] for c in view["classes"]] == model.priors.tolist()
     assert is_problem(client.get("/v1/model"), 422, "several models are served")
     assert is_problem(client.get("/v1/model", params={"name": "nix"}), 404, "there is wine, hostile")
 

@@ -89,7 +89,7 @@ def test_a_bad_new_file_keeps_the_old_model(models, damage, caplog):
                 "flip": raw.replace(old.digest.encode(), b"0" * 64),
                 "empty": b"",
                 "text": b"label,price\n1,2\n",
-                "newer": raw.replace(b'"etana_format":"1"', b'"etana_format":"9"'),
+                "newer": raw.replace(b'"etana_format":"2"', b'"etana_format":"9"'),
             }[damage]
         )
     problems = table.reload()

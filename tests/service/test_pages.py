@@ -320,7 +320,7 @@ def test_a_decision_graph_is_drawn(tmp_path):
     models = Models([tmp_path / "graph.etana"])
     pictures = Pictures(models)
     assert "graph" in pictures.words(models.get())
-    assert pictures.available(models.get())
+    assert pictures.available()
     assert b"price 0.01" in pictures.svg(models.get())
 
 

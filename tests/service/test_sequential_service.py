@@ -101,14 +101,14 @@ def test_the_page_of_a_model(served):
     text = page.texts["main"]
     for column in clf.feature_order_[:3]:
         assert clf.feature_names_in_[column] in text
-    assert "a regression on the belief" in text
-    assert "so it is not drawn" in text
+    assert "regression on held-out walks" in text
+    assert "on every prefix of the order" in text
     assert "Distance from the optimum" not in text
     assert f"{30 - clf.feature_order_.size} further features are never asked" in text
     assert f"{clf.expected_n_features_:.1f} of 30" in text
-    assert f"{100 * clf.rule_.reach[1]:.0f}" in text
-    assert not [tag for tag, given in page.tags if given.get("class") == "picture"]
-    assert served.client.get("/models/breast_cancer/policy.svg").status_code == 404
+    assert f"{100 * clf.expectation_.reach[1]:.0f}" in text
+    assert [tag for tag, given in page.tags if given.get("class") == "picture"] == ["img"]
+    assert served.client.get("/models/breast_cancer/policy.svg").content.startswith(b"<?xml")
     assert "breast_cancer" in visitor.get("/").texts["main"]
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from rich.console import Console
 from rich.markup import escape
 
-from etana.acquisition import AnyModel, Case
+from etana.case import Case
 from etana.commands.money import money
 from etana.errors import InputError
-from etana.explanation import plain
+from etana.model import Model
+from etana.table import plain_value
 
 __all__ = ["converse"]
 
 _BAR = 30
 
 
-def converse(model: AnyModel, max_cost: float | None = None) -> None:
+def converse(model: Model, max_cost: float | None = None) -> None:
     """Ask for one value after another until the policy stops."""
     console = Console()
     console.print(
@@ -47,21 +48,21 @@ def converse(model: AnyModel, max_cost: float | None = None) -> None:
             continue
         _show_belief(console, model, case)
     console.print(
-        f"[bold]Decision: {escape(str(plain(case.label)))}[/bold], {len(case.history)} features asked, "
+        f"[bold]Decision: {escape(str(plain_value(case.label)))}[/bold], {len(case.history)} features asked, "
         f"{money(case.cost)} spent; the full panel costs {money(model.full_price)}."
     )
 
 
-def _levels(model: AnyModel, case: Case) -> str:
-    levels = model.levels.get(case.next_column)
+def _levels(model: Model, case: Case) -> str:
+    levels = model.levels.get(int(case.move.columns[0]))
     return "" if levels is None else escape(f" [{', '.join(map(str, levels))}]")
 
 
-def _read(model: AnyModel, case: Case, text: str) -> object:
+def _read(model: Model, case: Case, text: str) -> object:
     """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
     if text in ("", "skip"):
         return None
-    levels = model.levels.get(case.next_column)
+    levels = model.levels.get(int(case.move.columns[0]))
     if levels is None:
         return text
     for level in levels:
@@ -70,11 +71,11 @@ def _read(model: AnyModel, case: Case, text: str) -> object:
     raise InputError(f"{text!r} is not among {', '.join(map(str, levels))}; leave it empty if it is not available")
 
 
-def _show_belief(console: Console, model: AnyModel, case: Case) -> None:
+def _show_belief(console: Console, model: Model, case: Case) -> None:
     belief = case.posterior
-    width = max(len(str(plain(c))) for c in model.classes)
+    width = max(len(str(plain_value(c))) for c in model.classes)
     for i in (-belief).argsort(kind="stable")[:8]:
         bar = "█" * round(_BAR * belief[i])
-        line = f"  {plain(model.classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}"
+        line = f"  {plain_value(model.classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}"
         console.print(line, markup=False, highlight=False)
     console.print(f"  spent {money(case.cost)}, expected in all {case.expected_cost:.4g}", highlight=False)

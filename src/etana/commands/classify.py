@@ -5,25 +5,25 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 
-from etana.acquisition import AnyModel
-from etana.commands.model_table import as_table, model_names
+from etana.commands.model_table import as_table
 from etana.commands.money import money
-from etana.explanation import plain
+from etana.model import Model
+from etana.table import plain_value
 from etana.tablefile import atomic_text, read_blocks
 
 __all__ = ["classify_file"]
 
 
 def classify_file(
-    model: AnyModel,
+    model: Model,
     data: str,
     output: str,
     max_cost: float | None,
     advance: Callable[[int], object] = lambda rows: None,
 ) -> int:
     """Classify the rows of a file into a CSV file; returns how many. Memory does not grow with the file."""
-    names = model_names(model)
-    classes = [plain(c) for c in model.classes]
+    names = model.column_names
+    classes = [plain_value(c) for c in model.classes]
     done = 0
     with atomic_text(output) as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -34,7 +34,7 @@ def classify_file(
                 asked = ";".join(names[k] for k in walk.features(i))
                 belief = (repr(float(p)) for p in walk.posteriors[i])
                 cost = money(walk.costs[i])
-                writer.writerow([plain(walk.labels[i]), *belief, int(walk.n_features[i]), cost, asked])
+                writer.writerow([plain_value(walk.labels[i]), *belief, int(walk.n_features[i]), cost, asked])
             done += block.n_rows
             advance(block.n_rows)
     return done

@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table as Grid
 
 if TYPE_CHECKING:
-    from etana.classifiers import ETANAClassifier
+    from etana.classifiers.fixed import ETANAClassifier
 
 __all__ = ["DemoRow", "demonstrate", "show_demo"]
 
@@ -44,7 +44,7 @@ def demonstrate(name: str, feature_cost: float, seed: int = 0) -> tuple[list[Dem
     import sklearn.datasets
     from sklearn.model_selection import train_test_split
 
-    from etana.classifiers import ETANAClassifier
+    from etana.classifiers.fixed import ETANAClassifier
 
     X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, stratify=y, random_state=seed)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from etana.adaptive.classifier import AdaptiveClassifier
-from etana.classifiers import AcquiringClassifier, ETANAClassifier, FETANAClassifier
+from etana.classifiers import AdaptiveClassifier, ETANAClassifier, FETANAClassifier, SequentialClassifier
+from etana.classifiers.base import AcquiringClassifier
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes
 from etana.errors import InputError
 from etana.modelfile import save
-from etana.sequential.classifier import SequentialClassifier
 from etana.tablefile import check_output, to_table
 
 __all__ = ["train"]
@@ -105,7 +104,7 @@ def _train_on_parts(
     lazy: bool,
     scheduler: str | None,
 ) -> AcquiringClassifier:
-    if issubclass(kind, AdaptiveClassifier | SequentialClassifier):
+    if not hasattr(kind, "partial_fit"):  # counts are all that a fit on parts can give
         raise InputError(f"method {method!r} needs all rows at once, not a folder of parts; join them into one file")
     from etana.commands.fit_parts import fit_on_parts
 

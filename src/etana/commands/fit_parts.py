@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from etana.classifiers import BinnedClassifier
+from etana.classifiers.base import BinnedClassifier
 from etana.commands.labels import as_classes, check_labels
 from etana.commands.prices import read_mistakes
 from etana.distributed.blocks import BlockSource

@@ -10,7 +10,7 @@ import numpy as np
 from etana.distributed.blocks import _kind
 from etana.distributed.merging import dask
 from etana.errors import InputError
-from etana.explanation import plain
+from etana.table import plain_value
 
 __all__ = ["LazyAcquisition", "acquire", "predict", "predict_proba"]
 
@@ -94,7 +94,7 @@ def _classes(clf: Any) -> np.ndarray:
 
 
 def _belief_names(clf: Any) -> list[str]:
-    return [f"p_{plain(c)}" for c in _classes(clf)]
+    return [f"p_{plain_value(c)}" for c in _classes(clf)]
 
 
 def _walk(model: Any, X: Any, max_cost: float | None) -> Any:

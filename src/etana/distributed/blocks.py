@@ -16,8 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from etana.errors import InputError
-from etana.explanation import plain
-from etana.table import Table, check_labels, read_table
+from etana.table import Table, check_labels, plain_value, read_table
 
 __all__ = ["BlockSource", "Rows", "encode", "read_part", "read_source"]
 
@@ -72,7 +71,7 @@ def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     unknown = np.flatnonzero(classes[codes] != y)
     if unknown.size:
         raise InputError(
-            f"y has the label {plain(y[unknown[0]])!r}, which is not among the classes {classes.tolist()}; "
+            f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes {classes.tolist()}; "
             "name all of them: classes=..."
         )
     return codes

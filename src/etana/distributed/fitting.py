@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -10,13 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from etana.binning import Binner
-from etana.classifiers import ETANAClassifier, FETANAClassifier
+from etana.classifiers.fixed import ETANAClassifier, FETANAClassifier
 from etana.costs import resolve_feature_costs
 from etana.distributed.bins import candidate_bins, join_candidates, what_to_learn
 from etana.distributed.blocks import BlockSource, Rows, encode, read_part, read_source
 from etana.distributed.merging import reduce_parts, reduce_stream
 from etana.distributed.summary import Summary, check_same_columns
-from etana.errors import InputError
+from etana.errors import CostWarning, InputError
 from etana.likelihood import Counts
 from etana.parameters import check_parameters, check_value, whole
 
@@ -82,20 +83,18 @@ def fit_parts(
     order = np.argsort(final, kind="stable")
     new.classes_ = final[order]
     _count(new, source, summary, known, np.argsort(order))
-    new._model = new._solve()
+    new._model = new._make_model(*new._resolve_costs())
     return new
 
 
 def _check(clf: Any, source: BlockSource, sketch_size: int) -> None:
     """Find what is wrong without the data before anything is read."""
-    if not isinstance(clf, ETANAClassifier | FETANAClassifier):
+    if not hasattr(clf, "partial_fit"):
         raise InputError(f"clf is of type {type(clf).__name__}; it must be an ETANAClassifier or a FETANAClassifier")
+    check_parameters(clf)
     check_value("sketch_size", sketch_size, whole(least=2))
-    if isinstance(clf.binning, Binner):
-        if not hasattr(clf.binning, "edges"):
-            raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
-    else:
-        check_parameters(Binner(clf.binning, clf.n_bins, clf.missing))
+    if isinstance(clf.binning, Binner) and not hasattr(clf.binning, "edges"):
+        raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
     if source.n_features is not None:
         resolve_feature_costs(clf.feature_costs, source.n_features, source.names)
 
@@ -155,7 +154,9 @@ def _set_columns(new: Any, n_features: int, names: list[str] | None) -> None:
     new.n_features_in_ = n_features
     if names is not None:
         new.feature_names_in_ = np.array(names, dtype=object)
-    new._check_parameters()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CostWarning)  # given once, when the policy is solved
+        new._resolve_costs()
 
 
 def _summarise(part: Any, _: None, learn: str, size: int) -> Summary:

@@ -1,4 +1,4 @@
-"""Measuring methods the way the paper does, making its tables and figures again, and comparing on one's own table."""
+"""Measuring methods as the paper does, and comparing them on one's own table."""
 
 from etana.evaluation.comparison import Comparison, compare, corrected_interval
 from etana.evaluation.measuring import (

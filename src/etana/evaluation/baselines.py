@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from etana.classifiers import ETANAClassifier
+from etana.classifiers.fixed import ETANAClassifier
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.evaluation.complete_numbers import CompleteNumbers
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from etana.adaptive.classifier import AdaptiveClassifier
-from etana.classifiers import ETANAClassifier, FETANAClassifier
+from etana.classifiers.adaptive import AdaptiveClassifier
+from etana.classifiers.fixed import ETANAClassifier, FETANAClassifier
+from etana.classifiers.sequential import SequentialClassifier
 from etana.errors import InputError
 from etana.evaluation.baselines import AcquiringTree, EveryFeature, Nothing
 from etana.selection import OFSA3M, OSFS, SAOLA, AlphaInvesting, FastOSFS, OFSDensity
-from etana.sequential import SequentialClassifier
 
 __all__ = ["METHODS", "Method", "Setting", "method_of", "register"]
 

@@ -24,7 +24,7 @@ PATIENCE = 16  # moves per key after which keys count as badly spread
 LARGEST = np.finfo(np.float64).max
 
 
-class Source(NamedTuple):
+class ColumnSource(NamedTuple):
     """Columns of a table, stored dense or as a CSC matrix, and the rows that they run over.
 
     Attributes
@@ -60,7 +60,7 @@ class Cutting(NamedTuple):
     method : int
         UNIFORM, PUBLISHED, QUANTILE or SUPERVISED.
     bins : int
-        Bins of a column, or the most there may be.
+        CountingBins of a column, or the most there may be.
     sample : int
         Values that quantiles are taken from, at most.
     table : float64 (m,)
@@ -73,7 +73,7 @@ class Cutting(NamedTuple):
     table: np.ndarray
 
 
-class Bins(NamedTuple):
+class CountingBins(NamedTuple):
     """Edges that are given.
 
     Attributes
@@ -526,7 +526,7 @@ def count_columns(source, first, last, bins, cells):
 def encode_columns(block, first, edges, edge_offsets, missing, n_cells, codes):
     """codes[:, c] = bin of block[:, c], which is column first + c; -1 where a value is no evidence.
 
-    ``edges`` and ``edge_offsets`` as in :class:`Bins`; ``missing`` int64 (K,) are the codes of missing values,
+    ``edges`` and ``edge_offsets`` as in :class:`CountingBins`; ``missing`` int64 (K,) are the codes of missing values,
     ``n_cells`` int64 (K,) how many codes each column has: labels that were not seen in training lie past them.
     """
     for c in range(block.shape[1]):

@@ -66,6 +66,7 @@ def back_up(nearest, points, counts, stop, regrets, delta, price, ahead, out):
         for i in range(n):
             child[i] = 0.0
             if points[row, i] > 0:
+                # Classes without belief stay without: on a face of the simplex there is less to do.
                 alive[n_alive] = i
                 n_alive += 1
         total = price
@@ -82,9 +83,11 @@ def back_up(nearest, points, counts, stop, regrets, delta, price, ahead, out):
             if nearest:
                 round_to_grid(child, resolution, parts)
                 rank = grid_rank(parts, counts)
+                # Both at the rounded child, as the authors' program reads them.
                 total += mass * min(stop[rank], ahead[rank])
             else:
                 later = grid_interpolate(child, resolution, ahead, counts)
+                # g is known at the child itself; C, which is concave (Lemma 4 of the paper), is met from below.
                 total += mass * min(stop_cost(child, regrets), later)
         out[row] = total
 

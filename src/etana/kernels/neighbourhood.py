@@ -28,9 +28,9 @@ from etana.kernels.lazysort import sort_next
 __all__ = [
     "DENSITY",
     "GAP",
-    "Block",
     "Kept",
     "Relation",
+    "RowBlock",
     "SetRoom",
     "SingleRoom",
     "next_relevant",
@@ -51,7 +51,7 @@ class Relation(NamedTuple):
     parameter: float
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Columns that pass by.
 
     Attributes
@@ -105,7 +105,7 @@ class SetRoom(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def next_relevant(
-    block: Block,
+    block: RowBlock,
     labels: np.ndarray,
     relation: Relation,
     constant_gamma: float,

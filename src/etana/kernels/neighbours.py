@@ -8,15 +8,57 @@ reading it.
 Neighbours at exactly the same distance as the farthest one share its votes, so whole-number and sparse columns,
 where such ties are the rule, depend on no order of rows.
 
-Symbols: ``base`` (n, n) distances, along each row the least ``n_sorted`` sorted and the others behind them in any
-order; ``order`` (n, n) the rows they belong to; ``columns`` (D, n) the encoded data, of which a feature owns the
-columns ``first`` to ``last``; ``codes`` (n,) classes.
+Symbols: n training rows, D encoded columns, of which a feature owns those from ``first`` to ``last``, N classes.
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-__all__ = ["leave_one_out", "nearest", "score_candidates", "score_first"]
+__all__ = ["Neighbourhood", "Scoring", "leave_one_out", "nearest", "score_candidates", "score_first"]
+
+
+class Neighbourhood(NamedTuple):
+    """Rows, and how far apart they are by the features known so far.
+
+    Attributes
+    ----------
+    base : float32 (n, n)
+        Squared distances, along each row the least ``n_sorted`` sorted and the others behind them in any order.
+    order : int32 (n, n)
+        The rows that these distances belong to.
+    n_sorted : int
+    columns : float32 (D, n)
+        The encoded data.
+    codes : int64 (n,)
+        Classes.
+    """
+
+    base: np.ndarray
+    order: np.ndarray
+    n_sorted: int
+    columns: np.ndarray
+    codes: np.ndarray
+
+
+class Scoring(NamedTuple):
+    """What a candidate is compared with.
+
+    Attributes
+    ----------
+    weights : float64 (n,)
+        How much each row counts.
+    losses : float64 (n,)
+        Weighted log loss of each row without the candidate.
+    prior : float64 (N,)
+    """
+
+    weights: np.ndarray
+    losses: np.ndarray
+    prior: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -55,6 +97,8 @@ def _pruned(base, order, n_sorted, columns, first, last, codes, i, k, least, fou
     filled, looked = 0, 0
     for a in range(n):
         looked = a + 1
+        # A further feature only adds: what is too far without it is too far with it. Behind the sorted part others may
+        # still be near, so there each is looked at.
         if filled == k and base[a] > least[k - 1]:
             if a < n_sorted:
                 break
@@ -68,6 +112,7 @@ def _pruned(base, order, n_sorted, columns, first, last, codes, i, k, least, fou
             d += t * t
         filled = _insert(least, filled, k, d)
     found[:] = 0.0
+    # A second pass, now that the last distance is known: ties at it share what is left of the k votes.
     worst = least[filled - 1] if filled else 0.0
     for a in range(looked):
         j = order[a]
@@ -95,12 +140,14 @@ def _on_a_line(x, sorted_rows, codes, place, k, found, votes):
     while left >= 0 or right < n:
         to_left = own - x[sorted_rows[left]] if left >= 0 else np.inf
         to_right = x[sorted_rows[right]] - own if right < n else np.inf
+        # On a line the next nearest is the next on either side.
         if to_left <= to_right:
             distance, j = to_left, sorted_rows[left]
             left -= 1
         else:
             distance, j = to_right, sorted_rows[right]
             right += 1
+        # A further distance: those before it are in for sure, those at it wait for their equals.
         if distance > last:
             if taken >= k:
                 break
@@ -118,6 +165,7 @@ def _gain(votes, prior, y, loss, weight):
     n_votes = 0.0
     for c in range(votes.size):
         n_votes += votes[c]
+    # One vote more, spread like the prior, so that no loss is infinite.
     return loss + weight * np.log((votes[y] + prior[y]) / (n_votes + 1.0))
 
 
@@ -128,11 +176,13 @@ def _mean_and_error(total, squares, n):
 
 
 @njit(nogil=True, cache=True)
-def score_first(columns, places, codes, weights, current, prior, k, chosen, first, last, gains, errors):
+def score_first(hood, places, scoring, k, chosen, first, last, gains, errors):
     """As :func:`score_candidates` for features of one column each, when no feature is known yet.
 
     ``chosen[first:last]`` are the columns to score, ``places[f]`` (n,) the rows sorted by column ``chosen[f]``.
     """
+    _, _, _, columns, codes = hood
+    weights, current, prior = scoring
     n = codes.size
     found, votes = np.empty((2, prior.size)), np.empty(prior.size)
     for f in range(first, last):
@@ -148,28 +198,14 @@ def score_first(columns, places, codes, weights, current, prior, k, chosen, firs
 
 
 @njit(nogil=True, cache=True)
-def score_candidates(
-    base,
-    order,
-    n_sorted,
-    columns,
-    offsets,
-    codes,
-    weights,
-    current,
-    rows,
-    prior,
-    k,
-    features,
-    first,
-    last,
-    gains,
-    errors,
-):
+def score_candidates(hood, offsets, scoring, rows, k, features, first, last, gains, errors):
     """Gain of each candidate: mean drop of the weighted log loss on ``rows``, and its standard error.
 
-    ``features[first:last]`` are scored; ``current`` (n,) are the losses without them.
+    ``features[first:last]`` are scored, by the k nearest rows; feature f owns the columns ``offsets[f]`` to
+    ``offsets[f + 1]``. ``gains`` and ``errors`` have a place for each of ``features``.
     """
+    base, order, n_sorted, columns, codes = hood
+    weights, current, prior = scoring
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, prior.size)), np.empty(prior.size)
     for f in range(first, last):
         lo, hi = offsets[features[f]], offsets[features[f] + 1]
@@ -184,8 +220,10 @@ def score_candidates(
 
 
 @njit(nogil=True, cache=True)
-def leave_one_out(base, order, n_sorted, columns, lo, hi, codes, sizes, first, last, votes):
-    """``votes[s, i]`` of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out."""
+def leave_one_out(hood, lo, hi, sizes, first, last, votes):
+    """``votes[s, i]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out, when the
+    feature that owns the columns ``lo`` to ``hi`` is added."""
+    base, order, n_sorted, columns, codes = hood
     n_classes = votes.shape[2]
     least, found = np.empty(sizes.max(), columns.dtype), np.empty((2, n_classes))
     for i in range(first, last):
@@ -205,6 +243,7 @@ def nearest(distances, added, columns, codes, k, votes):
     least, found = np.empty(k, distances.dtype), np.empty((2, n_classes))
     for i in range(distances.shape[0]):
         row = distances[i]
+        # Column by column over all training rows: long loops over contiguous memory, which run several at a time.
         for c in range(columns.shape[0]):
             x, column = added[i, c], columns[c]
             for j in range(n):

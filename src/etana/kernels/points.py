@@ -16,6 +16,7 @@ def advance(beliefs, uniforms, delta):
     for s in range(beliefs.shape[0]):
         answer = delta.shape[0] - 1
         total = 0.0
+        # Inverse of the cumulated chances Delta(v) . pi, the denominators of Lemma 1.
         for v in range(delta.shape[0]):
             for i in range(n):
                 total += delta[v, i] * beliefs[s, i]
@@ -45,6 +46,7 @@ def features(beliefs, regrets, pairs, out):
                 out[s, n + 1 + i] = -p * np.log(p)
         for r in range(pairs.shape[0]):
             p, q = beliefs[s, pairs[r, 0]], beliefs[s, pairs[r, 1]]
+            # Functions that fitted_cost leaves out must be left out of the fit as well.
             if p > NEGLIGIBLE and q > NEGLIGIBLE:
                 out[s, base + 2 * r] = p * q / (p + q)
                 out[s, base + 2 * r + 1] = p * q
@@ -65,6 +67,7 @@ def held_value(belief, regrets, fitted, coefficients, pairs, price, logs, large)
     stop = stop_cost(belief, regrets)
     if not fitted or stop <= price:
         return stop
+    # J <= g, and J >= the next price where it goes on: the fit is kept to what is known of J.
     return min(stop, max(fitted_at(belief, stop, coefficients, pairs, logs, large), price))
 
 
@@ -110,10 +113,12 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
         spent, martingale, least, stopped = 0.0, 0.0, np.inf, False
         for k in range(horizon + 1):
             stop = stop_cost(belief, regrets)
+            # The clairvoyant may stop at any k; the martingale takes off what foresight gains, all of it if J is true.
             here = spent + stop - martingale
             least = min(least, here)
             last = k == horizon or stop <= costs[k]
             if k == horizon:
+                # Beyond the table one further feature, for its price, would tell the class: no policy does better.
                 least = min(least, spent + min(stop, relaxed) - martingale)
             elif not last and not stopped and costs[k] > 0.0:
                 stopped = stop <= fitted_at(belief, stop, table[k], pairs, logs, large)
@@ -137,6 +142,7 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
                     after = k + 1 < horizon
                     row = table[k + 1] if after else table[k]
                     value = held_value(child, regrets, after, row, pairs, price, logs, large)
+                    # Summed over all answers and not sampled: D_k has mean 0 exactly, whatever J is.
                     expected += mass * value
                     if cell == answer:
                         seen = value

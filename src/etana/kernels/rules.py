@@ -1,7 +1,8 @@
 """The stop test of every kind of policy, on unnormalised log beliefs.
 
-A policy reaches the walk as a *rule*: a number for its kind and four flat arrays. One function tests them all,
-so that the batch engine, a single case and the simulation decide by the same instructions.
+A policy reaches the walk as a :class:`Rule`: a number for its kind and four flat arrays. One function tests them all,
+so that the batch engine, a single case and the simulation decide by the same instructions. The class that is decided
+has one function too, :func:`decide`, whatever the beliefs and the policy are.
 
 ========  ==========================================  ==============================  =======================
 kind      ``table``                                   ``index``                       stops at stage k when
@@ -19,18 +20,45 @@ Beyond its H stages every rule stops. ``costs`` are the prices by stage, ``regre
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 NEVER, INTERVAL, ALPHA, FITTED, LINEAR, GRID_NEAREST, GRID_INTERPOLATE = range(7)
 
+# Two decisions whose costs agree to so many digits are equal; rounding must not choose between them.
+TIE = 1e-12
+
 # Below this share a class takes no part in the pair and entropy terms of a fitted cost to go.
 NEGLIGIBLE = 1e-6
+
+
+class Rule(NamedTuple):
+    """A stop test as flat arrays; the table above says what each kind holds.
+
+    Attributes
+    ----------
+    kind : int
+    table : float64 (.., ..)
+    index : int64 (.., ..)
+    costs : float64 (K,)
+        Price of each stage.
+    regrets : float64 (N, N)
+        R of :mod:`etana.problem`.
+    """
+
+    kind: int
+    table: np.ndarray
+    index: np.ndarray  # type: ignore[assignment]  # a tuple has a method of this name
+    costs: np.ndarray
+    regrets: np.ndarray
 
 
 @njit(nogil=True, cache=True)
 def normalise(logs, belief):
     """belief = exp(logs) / sum(exp(logs)); returns the shift for which log(belief) = logs - shift."""
+    # Shifted by the largest, exp neither overflows nor makes all of them 0.
     top = -np.inf
     for i in range(logs.size):
         if logs[i] > top:
@@ -47,15 +75,29 @@ def normalise(logs, belief):
 
 @njit(nogil=True, cache=True)
 def decide(belief, regrets):
-    """argmin_j R_j . belief, the lowest index on a tie (the paper's Theorem 1)."""
+    """argmin_j R_j . belief (the paper's Theorem 1); the first of equals, to twelve digits."""
     best, choice = np.inf, 0
     for j in range(regrets.shape[1]):
         cost = 0.0
         for i in range(belief.size):
             cost += regrets[i, j] * belief[i]
-        if cost < best:
+        if cost < best * (1 - TIE):
             best, choice = cost, j
     return choice
+
+
+@njit(nogil=True, cache=True)
+def decide_rows(beliefs, regrets, labels):
+    """:func:`decide` for each row of beliefs (n, N), into labels (n,)."""
+    for row in range(beliefs.shape[0]):
+        labels[row] = decide(beliefs[row], regrets)
+
+
+@njit(nogil=True, cache=True)
+def normalise_rows(logs, beliefs):
+    """:func:`normalise` for each row of logs (n, N), into beliefs (n, N)."""
+    for row in range(logs.shape[0]):
+        normalise(logs[row], beliefs[row])
 
 
 @njit(nogil=True, cache=True)
@@ -230,6 +272,7 @@ def interval_stops(table, stage, a, b):
     """Whether the log-odds of two classes, with logs a and b, lie outside the interval of the stage."""
     if stage >= table.shape[0]:
         return True
+    # Log-odds are a difference of logs: no exponential, no division, and full precision near certainty.
     return not (table[stage, 0] < b - a < table[stage, 1])
 
 
@@ -242,6 +285,7 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     n = logs.size
     if kind == INTERVAL:
         return interval_stops(table, stage, logs[0], logs[1])
+    # Theorem 3 of the paper: the corners of the simplex stop. No further answer can change a certain belief.
     if at_corner(logs):
         return True
     if kind == NEVER:
@@ -249,14 +293,17 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     if kind == ALPHA:
         if stage >= index.shape[0] - 1:
             return True
+        # A free feature is asked even where ties or rounding make stopping look as good.
         if costs[stage] == 0.0:
             return False
         normalise(logs, belief)
+        # Theorem 2 of the paper, J held as a minimum of plans (Lemma 4).
         return stop_cost(belief, regrets) <= least_alpha(belief, table, index[stage, 0], index[stage + 1, 0])
     if kind == LINEAR:
         if stage * n >= table.shape[0]:
             return True
         normalise(logs, belief)
+        # The paper's Z_theta: stop if theta_j . pi <= 0 for a decision j.
         return least_alpha(belief, table, stage * n, (stage + 1) * n) <= 0.0
     if stage >= table.shape[0]:
         return True
@@ -276,3 +323,12 @@ def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
     round_to_grid(belief, resolution, parts)
     point = parts / resolution
     return stop_cost(point, regrets) <= table[stage, grid_rank(parts, index)]
+
+
+@njit(nogil=True, cache=True)
+def stops_rows(rule, stage, logs, out):
+    """:func:`stops` for each row of logs (n, N), into out (n,)."""
+    kind, table, index, costs, regrets = rule
+    belief, scratch = np.empty(logs.shape[1]), np.empty(logs.shape[1])
+    for row in range(logs.shape[0]):
+        out[row] = stops(kind, table, index, costs, regrets, stage, logs[row], belief, scratch)

@@ -16,7 +16,7 @@ from etana.kernels.rules import normalise, stop_cost, stops
 from etana.kernels.walk import draw, update
 
 
-class Model(NamedTuple):
+class ProblemArrays(NamedTuple):
     """What instances are drawn from.
 
     Attributes

@@ -6,6 +6,8 @@ rule asks for it. Rows are stored as a dense matrix or as the three arrays of a 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -15,6 +17,76 @@ DENSE, CSR, CSC = range(3)
 
 FEW_EDGES = 32
 BLOCK = 128  # rows that walk side by side
+
+
+class Storage(NamedTuple):
+    """Where the values of a table of n rows lie; which arrays are used follows from the kind.
+
+    Attributes
+    ----------
+    kind : int
+        ``DENSE``, ``CSR`` or ``CSC``.
+    dense : float32 or float64 (n, ..)
+    data, indices, indptr : arrays
+        Of a sparse matrix, indices sorted.
+    columns : int64 (K,)
+        For each stage, or each candidate, the column to look in.
+    """
+
+    kind: int
+    dense: np.ndarray
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    columns: np.ndarray
+
+
+class Bins(NamedTuple):
+    """Edges of K features: those of feature k are ``edges[offsets[k]:offsets[k + 1]]``.
+
+    Attributes
+    ----------
+    edges : float64 (total,)
+    offsets : int64 (K + 1,)
+    missing : int64 (K,)
+        The code of a missing value; -1 where it is no evidence.
+    """
+
+    edges: np.ndarray
+    offsets: np.ndarray
+    missing: np.ndarray
+
+
+class Cells(NamedTuple):
+    """What each value of K features says: rows ``offsets[k]`` to ``offsets[k + 1]`` of ``logs`` belong to feature k.
+
+    Attributes
+    ----------
+    logs : float64 (cells, N)
+        log P(F_k = v | T_i).
+    offsets : int64 (K + 1,)
+    log_priors : float64 (N,)
+    """
+
+    logs: np.ndarray
+    offsets: np.ndarray
+    log_priors: np.ndarray
+
+
+class Outcomes(NamedTuple):
+    """What became of n rows, filled by the kernels.
+
+    Attributes
+    ----------
+    labels, asked : int64 (n,)
+    spent : float64 (n,)
+    posteriors : float64 (n, N)
+    """
+
+    labels: np.ndarray
+    asked: np.ndarray
+    spent: np.ndarray
+    posteriors: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -44,6 +116,7 @@ def sparse_value(data, indices, low, high, wanted):
     end = high
     while low < high:
         middle = (low + high) >> 1
+        # Sorted indices: a row with thousands of entries is searched and not read through.
         if indices[middle] < wanted:
             low = middle + 1
         else:
@@ -71,9 +144,34 @@ def update(logs, log_likelihood):
         logs[i] += log_likelihood[i]
         if logs[i] > top:
             top = logs[i]
+    # Only differences of logs count; with the largest at 0 they stay small however many features are added.
     if top > -np.inf:
         for i in range(logs.size):
             logs[i] -= top
+
+
+@njit(nogil=True, cache=True)
+def fetch_rows(storage, rows, column, out):
+    """One column's values of some rows, into out; nothing else is read."""
+    kind, dense, data, indices, indptr, _ = storage
+    for r in range(rows.size):
+        out[r] = fetch(kind, dense, data, indices, indptr, rows[r], column)
+
+
+@njit(nogil=True, cache=True)
+def codes_of(values, edges, first, last, missing, n_cells, out):
+    """Codes of values (n,) of a feature with the edges first..last-1, into out (n,); -1 where one is no evidence."""
+    for r in range(values.size):
+        code = bin_of(values[r], edges, first, last, missing)
+        out[r] = code if 0 <= code < n_cells else -1
+
+
+@njit(nogil=True, cache=True)
+def update_rows(logs, codes, log_likelihoods):
+    """:func:`update` for each row of logs (n, N) by its answer; ``log_likelihoods`` (V, N) are those of the feature."""
+    for r in range(codes.size):
+        if codes[r] >= 0:
+            update(logs[r], log_likelihoods[codes[r]])
 
 
 @njit(nogil=True, cache=True)
@@ -86,36 +184,17 @@ def update_two(a, b, more_a, more_b):
 
 
 @njit(nogil=True, cache=True)
-def walk(
-    kind,
-    table,
-    index,
-    costs,
-    regrets,
-    storage,
-    dense,
-    data,
-    indices,
-    indptr,
-    columns,
-    edges,
-    edge_offsets,
-    missing,
-    log_cells,
-    cell_offsets,
-    log_priors,
-    budget,
-    first_row,
-    last_row,
-    labels,
-    asked,
-    spent,
-    posteriors,
-):
-    """Take rows first_row..last_row-1 through the rule; fill labels, asked, spent, posteriors.
+def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
+    """Take rows first_row..last_row-1 through the rule; fill the outcomes.
 
+    ``rule`` is a :class:`etana.kernels.rules.Rule`; the other tuples are those above, features in the order of stages.
     Rows go in blocks, and a block goes stage by stage: what one row waits for in memory, another uses to compute.
     """
+    kind, table, index, costs, regrets = rule
+    place, dense, data, indices, indptr, columns = storage
+    edges, edge_offsets, missing = bins
+    log_cells, cell_offsets, log_priors = cells
+    labels, asked, spent, posteriors = outcomes
     n = log_priors.size
     belief, scratch = np.empty(n), np.empty(n)
     logs, going = np.empty((BLOCK, n)), np.empty(BLOCK, np.int64)
@@ -135,14 +214,15 @@ def walk(
             n_cells, column, lost = cell_offsets[k + 1] - first_cell, columns[k], missing[k]
             paid += costs[k]
             k += 1
+            # Rows that go on are moved up in place; the next stage touches no others.
             walking, left = left, 0
             for g in range(walking):
                 t = going[g]
                 row = start + t
                 # Written out: to hand all arrays on to fetch() takes longer than to read a value.
-                if storage == DENSE:
+                if place == DENSE:
                     value = np.float64(dense[row, column])
-                elif storage == CSR:
+                elif place == CSR:
                     value = sparse_value(data, indices, indptr[row], indptr[row + 1], column)
                 else:
                     value = sparse_value(data, indices, indptr[column], indptr[column + 1], row)
@@ -185,22 +265,13 @@ def draw(cells, first, last, class_index):
 
 
 @njit(nogil=True, cache=True)
-def simulate(
-    kind,
-    table,
-    index,
-    costs,
-    regrets,
-    cells,
-    log_cells,
-    offsets,
-    log_priors,
-    horizon,
-    seed,
-    asked,
-    decided,
-):
-    """Walk instances of every class drawn from the model; row i of the outputs belongs to class i."""
+def simulate(rule, likelihoods, cells, horizon, seed, asked, decided):
+    """Walk instances of every class drawn from the model; row i of ``asked`` and ``decided`` (N, draws) is class i's.
+
+    ``likelihoods`` (cells, N) are those whose logarithms ``cells`` holds.
+    """
+    kind, table, index, costs, regrets = rule
+    log_cells, offsets, log_priors = cells
     np.random.seed(seed)
     n = log_priors.size
     logs, belief, scratch = np.empty(n), np.empty(n), np.empty(n)
@@ -213,7 +284,7 @@ def simulate(
             logs[:] = log_priors
             k = 0
             while k < horizon and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
-                update(logs, log_cells[draw(cells, offsets[k], offsets[k + 1], i)])
+                update(logs, log_cells[draw(likelihoods, offsets[k], offsets[k + 1], i)])
                 k += 1
             normalise(logs, belief)
             asked[i, s] = k

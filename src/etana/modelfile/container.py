@@ -7,7 +7,7 @@ bytes           content
 ==============  ========================================================================================
 8               n, length of the header, little-endian
 n               the header: JSON in ASCII, padded with blanks to a multiple of 8. It starts with
-                ``{"__metadata__":{"etana_format":"1","sha256":"..."``, then comes further metadata, all of it
+                ``{"__metadata__":{"etana_format":"2","sha256":"..."``, then comes further metadata, all of it
                 text, then for each array ``"name":{"dtype":...,"shape":[...],"data_offsets":[first,last]}``
 the rest        the arrays, little-endian, in the order of the header, without gaps
 ==============  ========================================================================================
@@ -39,7 +39,7 @@ from etana.files import replacing
 
 __all__ = ["FORMAT_VERSION", "read", "read_metadata", "write"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LARGEST_HEADER = 64 * 2**20
 _MOST_AXES = 8
 _CHUNK = 2**20
@@ -124,7 +124,7 @@ def _read_header(file: BinaryIO, size: int, path: str) -> tuple[bytes, dict[str,
     if version != FORMAT_VERSION:
         raise ModelFileError(
             f"{path} has format {version}, and this etana reads format {FORMAT_VERSION}; "
-            "upgrade etana, or save the model again with this version"
+            "upgrade etana, or fit and save the model again with this version"
         )
     length = int.from_bytes(start[:8], "little")
     if not len(beginning[0]) <= length <= LARGEST_HEADER:

@@ -50,7 +50,10 @@ def pack(thing: Any) -> np.ndarray:
     """An estimator, or a list of them, as bytes."""
     skops = _skops()
     try:
-        return np.frombuffer(skops.dumps(thing), dtype=np.uint8)
+        data = skops.dumps(thing)
+        # A type that cannot be found again by its name is written without complaint.
+        skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+        return np.frombuffer(data, dtype=np.uint8)
     except Exception as error:  # whatever goes wrong in the code of others
         raise InputError(f"skops cannot write the estimator ({error}); joblib.dump can write the classifier") from error
 

@@ -33,7 +33,6 @@ from etana.costs import FeatureCosts
 from etana.errors import InputError
 from etana.modelfile.container import TYPE_NAMES
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
-from etana.policies.base import State
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -136,7 +135,7 @@ class Decoder:
     """Turns JSON back into values, and refuses what no encoder writes."""
 
     def __init__(self, arrays: dict[str, np.ndarray], fitted: Binner | None = None) -> None:
-        self._state = State(arrays, {})
+        self._arrays = arrays
         self._fitted = fitted
 
     def decode(self, value: Any) -> Any:
@@ -178,7 +177,7 @@ class Decoder:
         if "name" not in value:
             items = [self.decode(v) for v in value["items"]]
             return _text_array(value["dtype"], tuple(value["shape"]), items)
-        array = self._state.arrays[value["name"]]
+        array = self._arrays[value["name"]]
         dtype = np.dtype(value["dtype"])
         if dtype.newbyteorder("=") != array.dtype:
             raise InputError(f"the array {value['name']!r} is of type {array.dtype}, not {dtype}")
@@ -205,12 +204,14 @@ class Decoder:
         name = value["name"]
         if name is None:
             return binner
-        edges = self._state.array(f"{name}.edges", (None,))
-        offsets = self._state.array(f"{name}.edge_offsets", (None,), np.int64)
+        edges = self._named(f"{name}.edges", np.float64)
+        offsets = self._named(f"{name}.edge_offsets", np.int64)
         k = offsets.size - 1
         if k < 0 or offsets[0] != 0 or offsets[-1] != edges.size or (offsets[1:] < offsets[:-1]).any():
             raise InputError("the offsets of the bins do not divide the edges")
-        has_missing = self._state.array(f"{name}.has_missing", (k,), bool)
+        has_missing = self._named(f"{name}.has_missing", bool)
+        if has_missing.size != k:
+            raise InputError(f"there are {has_missing.size} marks of missing values for {k} columns")
         falls = np.flatnonzero(edges[1:] <= edges[:-1]) + 1
         if not np.isfinite(edges).all() or not np.isin(falls, offsets).all():
             raise InputError("the edges of a column are not finite and increasing")
@@ -224,6 +225,14 @@ class Decoder:
                 raise InputError(f"column {column} has not one bin for each of its levels")
         binner._set(n_edges, edges, n_bins, has_missing, levels, self.names(value["names"], k))
         return binner
+
+    def _named(self, name: str, dtype: Any) -> np.ndarray:
+        array = self._arrays[name]
+        if array.ndim != 1 or array.dtype != dtype:
+            raise InputError(
+                f"the array {name!r} is {array.dtype} of shape {array.shape}; it must be {np.dtype(dtype)}"
+            )
+        return array
 
     def levels(self, pairs: list[Any], n_columns: int) -> dict[int, np.ndarray]:
         """Labels of categorical columns, of which there are so many."""

@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts
 from etana.ordering.scores import order_features, reorder_cells
-from etana.policies import ExactSolver, Policy, solver_for
+from etana.policies import ExactSolver, StoppingPolicy, solver_for
 from etana.problem import Problem
 
 __all__ = ["search_order"]
@@ -104,10 +104,10 @@ class _Model:
         cells, offsets = reorder_cells(self.likelihoods, self.counts.offsets, order)
         return Problem.from_cells(self.priors, cells, offsets, self.prices.in_order(order), self.mistakes)
 
-    def solve(self, order: np.ndarray) -> Policy:
+    def solve(self, order: np.ndarray) -> StoppingPolicy:
         """The policy that ``"auto"`` finds."""
         problem = self.problem(order)
-        return solver_for("auto", problem, self.seed).solve(problem)
+        return solver_for("auto", problem.n_classes, self.seed).solve(problem)
 
 
 class _Trials(Protocol):

@@ -9,10 +9,10 @@ display                          shows
 :class:`CalibrationDisplay`      whether the belief at the stop can be believed
 :class:`PolicyDisplay`           when the policy stops
 :class:`ExamplePathsDisplay`     the way of a few telling instances, question by question
-:class:`GraphDisplay`            the decision graph of an adaptive classifier
+:class:`GraphDisplay`            what is asked, as a graph
 ===============================  =========================================================================
 
-Each is made by ``from_estimator`` from a fitted classifier or an :class:`etana.acquisition.Model`, keeps the numbers
+Each is made by ``from_estimator`` from a fitted classifier or an :class:`etana.Model`, keeps the numbers
 that it draws as attributes, and can be drawn again, on other axes, by ``plot``. They need matplotlib, which the extra
 ``plot`` installs: ``pip install 'etana[plot]'``.
 """

@@ -9,7 +9,7 @@ import numpy as np
 from etana.errors import InputError
 from etana.plots._canvas import GRID, MAIN, MUTED, drawing_axes, label_bars, one_of, quiet_axes, strip_below
 from etana.plots._intervals import wilson
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, walk_labelled
 
 __all__ = ["CalibrationDisplay"]
 
@@ -86,8 +86,7 @@ class CalibrationDisplay:
         ax: Any = None,
     ) -> Self:
         """Classify labelled rows and draw; see :meth:`plot`."""
-        source = Source.of(estimator)
-        return cls.from_outcome(source.outcome(X, y, max_cost), bins).plot(ax, scale=scale)
+        return cls.from_outcome(walk_labelled(estimator, X, y, max_cost), bins).plot(ax, scale=scale)
 
     @classmethod
     def from_outcome(cls, outcome: Outcome, bins: Any = "fine") -> Self:

@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from etana.errors import InputError
+from etana.model import Model
 from etana.plots._canvas import INK, class_ticks, drawing_axes, name_columns, one_of, write_cells
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, model_of, walk_labelled
 
 __all__ = ["ConfusionCostDisplay"]
 
@@ -59,15 +60,15 @@ class ConfusionCostDisplay:
         cls, estimator: Any, X: Any, y: Any, *, values: str = "cost", max_cost: float | None = None, ax: Any = None
     ) -> Self:
         """Classify labelled rows and draw; see :meth:`plot`."""
-        source = Source.of(estimator)
-        return cls.from_outcome(source, source.outcome(X, y, max_cost)).plot(ax, values=values)
+        outcome = walk_labelled(estimator, X, y, max_cost)
+        return cls.from_outcome(model_of(estimator), outcome).plot(ax, values=values)
 
     @classmethod
-    def from_outcome(cls, source: Source, outcome: Outcome) -> Self:
+    def from_outcome(cls, model: Model, outcome: Outcome) -> Self:
         """From a walk that was made before; nothing is drawn yet."""
-        counts = np.zeros(source.mistakes.shape, dtype=np.int64)
+        counts = np.zeros(model.mistakes.shape, dtype=np.int64)
         np.add.at(counts, (outcome.truth, outcome.decided), 1)
-        return cls(counts, source.mistakes, source.classes)
+        return cls(counts, model.mistakes, model.classes)
 
     def plot(self, ax: Any = None, *, values: str = "cost") -> Self:
         """Draw.

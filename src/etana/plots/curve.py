@@ -15,7 +15,7 @@ import numpy as np
 
 from etana.errors import InputError
 from etana.plots._canvas import CLASS_COLOURS, MUTED, drawing_axes, label, one_of, quiet_axes
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, at_prices, walk_labelled
 
 __all__ = ["CostCurve", "CostCurveDisplay", "trace_budgets", "trace_prices"]
 
@@ -69,27 +69,25 @@ class CostCurve:
 def trace_prices(estimator: Any, X: Any, y: Any, factors: Any = None) -> CostCurve:
     """The curve of policies made for feature prices multiplied by each of ``factors`` (1/32 to 32 if not given).
 
-    A classifier solves again by its own ``with_costs``; a bare :class:`etana.acquisition.Model` by the default solver.
+    A classifier solves again by its own ``with_costs``; a bare :class:`etana.Model` by the default solver.
     """
-    source = Source.of(estimator)
     given = np.sort(np.asarray(_FACTORS if factors is None else factors, dtype=np.float64).ravel())
     if not given.size or not (np.isfinite(given).all() and (given > 0).all()):
         raise InputError(f"factors is {factors!r}; it must be one or more finite numbers above 0")
-    outcomes = [(source if f == 1 else source.scaled(float(f))).outcome(X, y) for f in given]
+    outcomes = [walk_labelled(estimator if f == 1 else at_prices(estimator, float(f)), X, y) for f in given]
     own = np.flatnonzero(given == 1)
     return CostCurve.of(given, outcomes, given, int(own[0]) if own.size else None)
 
 
 def trace_budgets(estimator: Any, X: Any, y: Any, budgets: Any = None) -> CostCurve:
     """The curve of hard budgets; if not given, eleven from nothing to the most that any row is charged."""
-    source = Source.of(estimator)
     if budgets is None:
-        free = source.outcome(X, y)
+        free = walk_labelled(estimator, X, y)
         budgets = np.unique(np.linspace(0.0, float(free.walk.costs.max()), 11))
     given = np.sort(np.asarray(budgets, dtype=np.float64).ravel())
     if not given.size or not (given >= 0).all():
         raise InputError(f"budgets is {budgets!r}; it must be one or more numbers >= 0")
-    return CostCurve.of(given, [source.outcome(X, y, float(b)) for b in given])
+    return CostCurve.of(given, [walk_labelled(estimator, X, y, float(b)) for b in given])
 
 
 class CostCurveDisplay:

@@ -1,4 +1,4 @@
-"""The decision graph of an adaptive classifier, as far as a reader can follow it."""
+"""What is asked, as a graph, as far as a reader can follow it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from etana.adaptive.export import Branch, branches
-from etana.adaptive.model import AdaptiveModel
 from etana.errors import InputError
 from etana.plots._canvas import GRID, INK, MAIN, MUTED, PALE, class_colour, drawing_axes, label
+from etana.plots._outcome import model_of
+from etana.reading import Branch, branches, can_be_read
 
 __all__ = ["GraphDisplay"]
 
@@ -28,7 +28,7 @@ class GraphDisplay:
     Parameters
     ----------
     branches : sequence of Branch
-        States in reading order, a parent before its branches; see :func:`etana.adaptive.export.branches`.
+        States in reading order, a parent before its branches; see :func:`etana.reading.branches`.
     classes : array (N,)
     names : list of str, optional
         Names of the columns.
@@ -55,28 +55,29 @@ class GraphDisplay:
     def __init__(self, branches: Any, classes: Any, names: list[str] | None = None) -> None:
         self.branches: list[Branch] = list(branches)
         if not self.branches:
-            raise InputError("there are no states to draw; give those of etana.adaptive.export.branches")
+            raise InputError("there are no states to draw; give those of etana.reading.branches")
         self.classes = np.asarray(classes)
         self.names = names
         self.positions = _places(self.branches)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, max_depth: int = 3, least: float = 0.01) -> Self:
-        """Draw the graph of a fitted AdaptiveClassifier or of its model.
+        """Draw what a classifier asks, as a graph.
 
         Parameters
         ----------
-        estimator : AdaptiveClassifier or AdaptiveModel
+        estimator : fitted classifier over bins, or its Model
         ax : matplotlib Axes, optional
         max_depth : int
             Questions after which a branch is cut short.
         least : float
             Branches that are reached by a smaller share of instances than this are left out.
         """
-        model = getattr(estimator, "model_", estimator)
-        if not isinstance(model, AdaptiveModel):
+        model = model_of(estimator)
+        if not can_be_read(model):
             raise InputError(
-                f"{type(estimator).__name__} has no decision graph; pass a fitted AdaptiveClassifier or its model"
+                f"{type(estimator).__name__} does not know how likely each answer is, so that its questions cannot be "
+                "drawn; draw where it stops: etana.plots.PolicyDisplay"
             )
         if not max_depth >= 0 or not 0 <= least <= 1:
             raise InputError(

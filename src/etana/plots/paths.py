@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from etana.model import Model
 from etana.plots._canvas import CLASS_COLOURS, INK, clean, drawing_axes, quiet_axes
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, column_title, model_of, walk_labelled
 from etana.table import Table, read_table
 
 __all__ = ["ExamplePath", "ExamplePathsDisplay", "Step"]
@@ -77,16 +78,16 @@ class ExamplePathsDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_paths: int = 10, ax: Any = None) -> Self:
         """Classify labelled rows, choose examples and draw them."""
-        source = Source.of(estimator)
-        return cls.from_outcome(source, source.outcome(X, y), X, n_paths).plot(ax)
+        outcome = walk_labelled(estimator, X, y)
+        return cls.from_outcome(model_of(estimator), outcome, X, n_paths).plot(ax)
 
     @classmethod
-    def from_outcome(cls, source: Source, outcome: Outcome, X: Any, n_paths: int = 10) -> Self:
+    def from_outcome(cls, model: Model, outcome: Outcome, X: Any, n_paths: int = 10) -> Self:
         """From a walk that was made before; nothing is drawn yet."""
         table = read_table(X)
-        chosen = _choose(outcome, source.classes, n_paths)
+        chosen = _choose(outcome, model.classes, n_paths)
         values = _values(table, {column for row in chosen for column in outcome.walk.features(row).tolist()}, chosen)
-        return cls([_follow(source, outcome, row, why, values) for row, why in chosen.items()], source.classes)
+        return cls([_follow(model, outcome, row, why, values) for row, why in chosen.items()], model.classes)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the belief in the true class after each feature; the last point says how it ended."""
@@ -157,16 +158,15 @@ def _values(table: Table, columns: set[int], rows: Any) -> dict[tuple[int, int],
     return out
 
 
-def _follow(source: Source, outcome: Outcome, row: int, reason: str, values: dict[tuple[int, int], Any]) -> ExamplePath:
+def _follow(model: Model, outcome: Outcome, row: int, reason: str, values: dict[tuple[int, int], Any]) -> ExamplePath:
     """Answer a case with the values of one row."""
-    case = source.start()
-    prior, beliefs = case.posterior, []
+    case = model.start()
     columns = outcome.walk.features(row).tolist()
     for column in columns:
         case.observe(values[row, column])
-        beliefs.append(case.posterior)
+    prior, *beliefs = case.beliefs
     steps = tuple(
-        Step(source.name(column), answer.value, answer.meaning, answer.price, belief)
+        Step(column_title(model, column), answer.value, answer.meaning, answer.price, belief)
         for column, answer, belief in zip(columns, case.history, beliefs, strict=True)
     )
     truth, decided = int(outcome.truth[row]), int(outcome.decided[row])

@@ -21,8 +21,8 @@ from etana.plots._canvas import (
     quiet_axes,
     strip_below,
 )
-from etana.plots._source import Source
-from etana.policies import Policy
+from etana.plots._outcome import model_of
+from etana.policies.stopping import OrderStopping
 
 __all__ = ["PolicyDisplay"]
 
@@ -44,8 +44,11 @@ class PolicyDisplay:
 
     Parameters
     ----------
-    policy : Policy
+    policy : StoppingPolicy or RegressionStopping
+        When a fixed order stops.
     classes : array (N,)
+    priors : array (N,), optional
+        Where cases begin.
 
     Attributes
     ----------
@@ -67,9 +70,10 @@ class PolicyDisplay:
     1.0
     """
 
-    def __init__(self, policy: Policy, classes: Any) -> None:
+    def __init__(self, policy: OrderStopping, classes: Any, priors: Any = None) -> None:
         self.policy = policy
         self.classes = np.asarray(classes)
+        self.priors = None if priors is None else np.asarray(priors)
         reach = np.asarray(policy.expectation.reach)
         stop = reach - np.append(reach[1:], 0.0)
         last = min(int(np.flatnonzero(reach >= _RARE).max(initial=0)), _MOST_STAGES)
@@ -78,10 +82,13 @@ class PolicyDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, kind: str = "auto", stages: Any = None, ax: Any = None) -> Self:
         """Draw the policy of a fitted classifier; see :meth:`plot`."""
-        source = Source.of(estimator)
-        if source.policy is None:
-            raise InputError(f"{type(estimator).__name__} has no policy over a fixed order, so there is none to draw")
-        return cls(source.policy, source.classes).plot(ax, kind=kind, stages=stages)
+        model = model_of(estimator)
+        if model.policy.stages is None:
+            raise InputError(
+                f"{type(estimator).__name__} has no fixed order, so that its stops cannot be drawn by stage; draw its "
+                "graph: etana.plots.GraphDisplay"
+            )
+        return cls(model.policy.stages, model.classes, model.priors).plot(ax, kind=kind, stages=stages)
 
     def plot(self, ax: Any = None, *, kind: str = "auto", stages: Any = None, magnify: float = 3.0) -> Self:
         """Draw.
@@ -151,7 +158,7 @@ class PolicyDisplay:
         """The interval of a stage as log-odds; where none goes on, the point where both decisions cost the same."""
         low, high = self.interval(stage)
         if np.isnan(low):
-            regrets = self.policy.problem.regrets
+            regrets = self.policy.regrets
             low = high = regrets[0, 1] / max(regrets[0, 1] + regrets[1, 0], 1e-300)
         ends = np.clip([low, high], 1e-6, 1 - 1e-6)
         return tuple(np.log(ends / (1 - ends)).tolist())
@@ -206,8 +213,8 @@ class PolicyDisplay:
         title = "before the first" if stage == 0 else f"after {stage}"
         ax.text(dx + 0.5, dy + _HEIGHT + 0.13, title, ha="center", color=INK)
         ax.text(dx + 0.5, dy + _HEIGHT + 0.04, f"{share:.0%} get here", ha="center", color=MUTED, fontsize="small")
-        if stage == 0:
-            prior = self.policy.problem.priors ** (1 / magnify)
+        if stage == 0 and self.priors is not None:
+            prior = self.priors ** (1 / magnify)
             x, y = prior @ corners / prior.sum()
             ax.plot(x, y, marker="o", markersize=5, color=INK)
 

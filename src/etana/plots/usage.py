@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from etana.model import Model
 from etana.plots._canvas import (
     INK,
     MAIN,
@@ -17,7 +18,7 @@ from etana.plots._canvas import (
     quiet_axes,
     write_cells,
 )
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, column_title, model_of, walk_labelled
 
 __all__ = ["FeatureUsageDisplay"]
 
@@ -88,18 +89,18 @@ class FeatureUsageDisplay:
         ax: Any = None,
     ) -> Self:
         """Classify labelled rows and draw what they were asked; see :meth:`plot`."""
-        source = Source.of(estimator)
-        return cls.from_outcome(source, source.outcome(X, y, max_cost)).plot(kind=kind, n_top=n_top, ax=ax)
+        outcome = walk_labelled(estimator, X, y, max_cost)
+        return cls.from_outcome(model_of(estimator), outcome).plot(kind=kind, n_top=n_top, ax=ax)
 
     @classmethod
-    def from_outcome(cls, source: Source, outcome: Outcome) -> Self:
+    def from_outcome(cls, model: Model, outcome: Outcome) -> Self:
         """From a walk that was made before; nothing is drawn yet."""
-        n_classes, asked = source.classes.size, outcome.walk.n_features
+        n_classes, asked = model.classes.size, outcome.walk.n_features
         numbers = np.zeros((int(asked.max(initial=0)) + 1, n_classes), dtype=np.int64)
         np.add.at(numbers, (asked, outcome.truth), 1)
-        features, counts = _count(source, outcome, numbers)
-        names = [source.name(int(column)) for column in features]
-        return cls(features, names, counts, numbers.sum(axis=0), numbers, source.classes)
+        features, counts = _count(model, outcome, numbers)
+        names = [column_title(model, int(column)) for column in features]
+        return cls(features, names, counts, numbers.sum(axis=0), numbers, model.classes)
 
     def plot(self, ax: Any = None, *, kind: str = "features", n_top: int = 15) -> Self:
         """Draw.
@@ -188,12 +189,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}" if 0 < share < 0.0995 else f"{100 * share:.0f}"
 
 
-def _count(source: Source, outcome: Outcome, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _count(model: Model, outcome: Outcome, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features that were asked, and how many rows of each class were asked them."""
-    if source.order is not None:
+    if model.order is not None:
         # With a fixed order, the k-th feature was asked of all rows that were asked more than k.
         counts = numbers[::-1].cumsum(axis=0)[::-1][1:]
-        return np.asarray(source.order[: len(counts)]), counts
+        return np.asarray(model.order[: len(counts)]), counts
     table: dict[int, np.ndarray] = {}
     for i, code in enumerate(outcome.truth):
         for column in outcome.walk.features(i).tolist():

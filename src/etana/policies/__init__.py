@@ -1,4 +1,8 @@
-"""Solvers turn a problem into a policy.
+"""What to do next with some knowledge, and what solves the stopping problem of a fixed order.
+
+:class:`FixedOrder` asks everybody the same features in the same order, :class:`InstanceChoice` each instance for the
+feature that is worth most to it. When a fixed order stops is the solution of its stopping problem, or a regression on
+held-out walks (:class:`RegressionStopping`). Solvers turn a problem into such a solution:
 
 ======================  ============  ===================================================================
 solver                  classes       promise
@@ -15,31 +19,41 @@ from __future__ import annotations
 from typing import Any
 
 from etana.errors import InputError
-from etana.policies.base import Policy, Solver
+from etana.policies.base import Askable, Move, Policy
+from etana.policies.bounds import best_solver
 from etana.policies.exact import ExactSolver
 from etana.policies.expectation import Expectation
+from etana.policies.fixed_order import FixedOrder
 from etana.policies.grid import GridSolver
+from etana.policies.instance_choice import InstanceChoice
 from etana.policies.points import PointsSolver
+from etana.policies.regression import RegressionStopping
+from etana.policies.stopping import Solver, StoppingPolicy
 from etana.policies.thresholds import ThresholdSolver
-from etana.problem import Problem
 
 __all__ = [
+    "Askable",
     "ExactSolver",
     "Expectation",
+    "FixedOrder",
     "GridSolver",
+    "InstanceChoice",
+    "Move",
     "PointsSolver",
     "Policy",
+    "RegressionStopping",
     "Solver",
+    "StoppingPolicy",
     "ThresholdSolver",
     "solver_for",
 ]
 
 
-def solver_for(solver: Any, problem: Problem, random_state: int = 0) -> Solver:
+def solver_for(solver: Any, n_classes: int, random_state: int = 0) -> Solver:
     """The solver object for a name, or the object itself; ``auto`` takes exact for two classes, else points."""
     if isinstance(solver, str):
         if solver == "auto":
-            solver = "exact" if problem.n_classes == 2 else "points"
+            return best_solver(n_classes, random_state)
         if solver == "exact":
             return ExactSolver()
         if solver == "points":

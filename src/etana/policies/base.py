@@ -1,269 +1,188 @@
-"""What every policy offers, whichever solver made it.
+"""What to do next with some knowledge.
 
-A policy says *stop* or *continue* for a belief at a stage (stage k: k features have been asked), decides for a
-class, and announces what it expects to pay under its own model. Solvers have one method,
-``solve(problem) -> Policy``.
+A policy looks at what rows know and gives, for each of them, a :class:`Move`: the column to ask for, its price, whether
+it is time to stop, and what is still to be paid. It does not ask, pay or learn: walks (:mod:`etana.walks`) and cases
+(:mod:`etana.case`) do. A policy says what it needs of beliefs, and refuses those that do not fit before any work.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from etana.beliefs.base import Beliefs, Knowledge
+from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.kernels import rules
-from etana.policies.expectation import Expectation, expect
-from etana.problem import Problem
+from etana.policies.expectation import Expectation
 
-__all__ = ["Policy", "Rule", "Solver", "State"]
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
+    from etana.policies.stopping import OrderStopping
 
-_NO_INDEX = np.zeros((1, 1), dtype=np.int64)
-
-
-@runtime_checkable
-class Solver(Protocol):
-    """Anything that turns a problem into a policy."""
-
-    def solve(self, problem: Problem) -> Policy:
-        """Solve the problem."""
-        ...
+__all__ = ["Askable", "Move", "Policy"]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A policy's stop test as flat arrays; see :mod:`etana.kernels.rules`."""
+class Move:
+    """What to do next with each of n rows that know the same columns.
 
-    kind: int
-    table: np.ndarray
-    index: np.ndarray
-    costs: np.ndarray
-    regrets: np.ndarray
-
-    def arguments(self) -> tuple[Any, ...]:
-        """The leading arguments of the kernels that take a rule."""
-        return self.kind, self.table, self.index, self.costs, self.regrets
-
-
-class State(NamedTuple):
-    """What a policy holds besides its problem, as arrays and numbers: what a model file stores of it.
-
-    Reading is by name with what is allowed, so that nothing out of bounds reaches a kernel.
-    """
-
-    arrays: dict[str, np.ndarray]
-    numbers: dict[str, Any]
-
-    def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> np.ndarray:
-        """An array of this type and shape (None: any length) without NaN."""
-        array = self.arrays.get(name)
-        if array is None:
-            raise InputError(f"the array {name!r} is missing")
-        fits = array.ndim == len(shape) and all(s in (None, n) for s, n in zip(shape, array.shape, strict=True))
-        if not fits or array.dtype != dtype:
-            wanted = f"{np.dtype(dtype)} of shape {shape}".replace("None", "any")
-            raise InputError(f"the array {name!r} is {array.dtype} of shape {array.shape}; it must be {wanted}")
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            raise InputError(f"the array {name!r} has an entry that is not a number")
-        return array
-
-    def number(self, name: str, least: float = -np.inf, most: float = np.inf) -> float:
-        """A finite number from ``least`` to ``most``."""
-        value = self.numbers.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise InputError(f"{name} is {value!r}; it must be a finite number")
-        if not least <= value <= most:
-            raise InputError(f"{name} is {value!r}; it must lie between {least} and {most}")
-        return value
-
-    def whole(self, name: str, least: int, most: int) -> int:
-        """A whole number from ``least`` to ``most``."""
-        value = self.number(name, least, most)
-        if not isinstance(value, int):
-            raise InputError(f"{name} is {value!r}; it must be a whole number")
-        return value
-
-
-LARGEST_SEED = 2**63 - 1
-
-
-class Policy:
-    """A stopping rule for one problem.
-
-    Parameters
+    Attributes
     ----------
-    problem : Problem
-        The problem it was made for.
-    kind : int
-        One of the kinds of :mod:`etana.kernels.rules`.
-    table, index : arrays
-        The rule's arrays.
-    horizon : int
-        The policy never asks more than this many features.
-    random_state : int
-        Seed of the simulation behind :attr:`expectation`, where one is needed.
+    columns : array (n,)
+        The column to ask for; -1 where none is left that could tell anything.
+    prices : array (n,)
+        What it costs.
+    stops : array (n,)
+        Whether it is time to stop.
+    exhausted : array (n,)
+        Whether nothing is left that could be asked at any price.
     """
-
-    kinds: ClassVar[tuple[int, ...]] = ()  # of rules that a stored policy of this class can have
 
     def __init__(
-        self,
-        problem: Problem,
-        kind: int,
-        table: np.ndarray,
-        horizon: int,
-        index: np.ndarray = _NO_INDEX,
-        random_state: int = 0,
-    ) -> None:
-        self.problem = problem
-        self.horizon = horizon
-        self.rule = Rule(
-            kind,
-            np.ascontiguousarray(table, dtype=np.float64),
-            np.ascontiguousarray(index, dtype=np.int64),
-            problem.feature_costs,
-            problem.regrets,
-        )
-        self.random_state = random_state
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_classes={self.problem.n_classes}, horizon={self.horizon})"
-
-    def stops(self, stage: int, belief: Any) -> Any:
-        """Whether to stop after ``stage`` features with this belief (N,), or these beliefs (n, N)."""
-        rows, single = self._beliefs(belief)
-        _check_stage(stage, self.problem.n_features)
-        with np.errstate(divide="ignore"):
-            logs = np.log(rows)
-        b, s = np.empty(rows.shape[1]), np.empty(rows.shape[1])
-        out = np.array([rules.stops(*self.rule.arguments(), stage, row, b, s) for row in logs], dtype=bool)
-        return bool(out[0]) if single else out
-
-    def decide(self, belief: Any) -> Any:
-        """The class (its index) with the least expected cost for this belief, or these beliefs."""
-        rows, single = self._beliefs(belief)
-        out = np.array([rules.decide(row, self.problem.regrets) for row in rows], dtype=np.int64)
-        return int(out[0]) if single else out
-
-    def value(self, stage: int, belief: Any) -> Any:
-        """What the solver believes the rest of the walk costs, mistakes included: J_stage(belief)."""
-        rows, single = self._beliefs(belief)
-        _check_stage(stage, self.problem.n_features)
-        stop = self.problem.stop_cost(rows)
-        if stage >= self.horizon:
-            out = stop
-        else:
-            out = np.minimum(stop, self._continuation(stage, rows) + rows @ self.problem.floor)
-        return float(out[0]) if single else out
-
-    def continuation(self, stage: int, belief: Any) -> Any:
-        """Expected cost of asking the next feature and going on as the policy does; infinite at the horizon."""
-        rows, single = self._beliefs(belief)
-        _check_stage(stage, self.problem.n_features)
-        if stage >= self.horizon:
-            out = np.full(len(rows), np.inf)
-        else:
-            out = self._continuation(stage, rows) + rows @ self.problem.floor
-        return float(out[0]) if single else out
-
-    def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
-        """Cost to go in regrets for normalised beliefs; unless a policy knows better, of one feature and a stop."""
-        total = np.full(len(beliefs), self.problem.feature_costs[stage])
-        for likelihood in self.problem.stage(stage):
-            total += ((beliefs * likelihood) @ self.problem.regrets).min(axis=1)
-        return total
+        self, columns: np.ndarray, prices: np.ndarray, stops: np.ndarray, exhausted: np.ndarray,
+        onward: Callable[[], np.ndarray],
+    ) -> None:  # fmt: skip
+        self.columns = columns
+        self.prices = prices
+        self.stops = stops
+        self.exhausted = exhausted
+        # Walks need only whether to stop; what lies ahead is worked out for cases and explanations.
+        self._work_out = onward
 
     @cached_property
-    def expectation(self) -> Expectation:
-        """What the policy pays and asks under its own model, in total and by class."""
-        return expect(self.problem, self.rule, self.horizon, self.random_state)
+    def onward(self) -> np.ndarray:
+        """Expected cost of asking and going on as the policy does, mistakes included; infinite where it cannot pay."""
+        return self._work_out()
 
-    @property
-    def expected_cost(self) -> float:
-        """Mean cost of features and mistakes over instances drawn from the model."""
-        return self.expectation.cost
 
-    @property
-    def expected_n_features(self) -> float:
-        """Mean number of features asked over instances drawn from the model."""
-        return self.expectation.n_features
+class Askable(NamedTuple):
+    """A feature as a policy offers it: its column, its price there, and the chance that it is asked (None: unknown)."""
 
-    @cached_property
-    def lower_bound(self) -> float:
-        """A cost that no policy for this problem can beat."""
-        from etana.policies import solver_for
+    column: int
+    price: float
+    chance: float | None
 
-        return min(solver_for("auto", self.problem).solve(self.problem).lower_bound, self.expected_cost)
 
-    @property
-    def gap(self) -> float:
-        """Expected cost less lower bound: how far from the optimum the policy can be at most."""
-        return max(self.expected_cost - self.lower_bound, 0.0)
+class Policy(metaclass=ABCMeta):
+    """What to ask next, and when to stop.
 
-    def state(self) -> State:
-        """All that :meth:`restore` needs besides the problem; what is computed on demand is computed for it."""
-        e, rule = self.expectation, self.rule
-        arrays = {"table": rule.table, "index": rule.index}
-        arrays |= {"class_cost": e.class_cost, "class_n_features": e.class_n_features, "reach": e.reach}
-        numbers = {
-            "kind": int(rule.kind),
-            "horizon": int(self.horizon),
-            "random_state": int(self.random_state),
-            "lower_bound": float(self.lower_bound),
-            "cost": e.cost,
-            "n_features": e.n_features,
-            "cost_error": e.standard_error,
-            "n_features_error": e.n_features_standard_error,
-        }
-        return State(arrays, numbers)
+    Attributes
+    ----------
+    prices : ResolvedCosts
+        Of all columns.
+    mistakes : array (N, N)
+        Misclassification costs.
+    most_features : int
+        No row is asked more.
+    order : array, or None
+        Columns in the order in which every instance is asked; None if each has its own.
+    """
 
-    @classmethod
-    def restore(cls, problem: Problem, state: State) -> Self:
-        """The policy whose :meth:`state` this is, without solving or simulating anything again."""
-        if state.number("kind") not in cls.kinds:
-            raise InputError(f"a {cls.__name__} has no rule of kind {state.numbers['kind']}")
-        horizon = state.whole("horizon", 0, problem.n_features)
-        self = cls._build(problem, horizon, state)
-        n = problem.n_classes
-        if not len(state.array("reach", (None,))) <= horizon + 1:
-            raise InputError("the array 'reach' is longer than the policy's horizon")
-        # Cached properties are looked up in the instance first.
-        vars(self)["lower_bound"] = state.number("lower_bound")
-        vars(self)["expectation"] = Expectation(
-            state.number("cost"),
-            state.number("n_features"),
-            state.array("class_cost", (n,)),
-            state.array("class_n_features", (n,)),
-            state.array("reach", (None,)),
-            state.number("cost_error", 0.0),
-            state.number("n_features_error", 0.0),
-        )
-        return self
+    prices: ResolvedCosts
+    mistakes: np.ndarray
+    most_features: int
+    order: np.ndarray | None
+    needs_likelihoods: ClassVar[bool] = False
 
-    @classmethod
-    def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
-        """The bare policy of a state, its rule checked against the problem."""
-        seed = state.whole("random_state", 0, LARGEST_SEED)
-        table, index = state.array("table", (None, None)), state.array("index", (None, None), np.int64)
-        return cls(problem, state.whole("kind", 0, 6), table, horizon, index, seed)
-
-    def _beliefs(self, belief: Any) -> tuple[np.ndarray, bool]:
-        rows = np.asarray(belief, dtype=np.float64)
-        single = rows.ndim == 1
-        rows = np.ascontiguousarray(np.atleast_2d(rows))
-        if rows.ndim != 2 or rows.shape[1] != self.problem.n_classes:
+    def check(self, beliefs: Beliefs) -> None:
+        """Refuse beliefs that this policy cannot work with."""
+        # Before any work: what would fail at the first question is refused when the pair is made.
+        if self.needs_likelihoods and not beliefs.has_likelihoods:
             raise InputError(
-                f"belief has shape {np.shape(belief)}; it must be ({self.problem.n_classes},) or (n, "
-                f"{self.problem.n_classes}), one probability per class"
+                f"{type(self).__name__} needs to know how likely each answer is, and {type(beliefs).__name__} does not "
+                "say; pair it with beliefs over bins (NaiveBayes, PathCounts), or use FixedOrder"
             )
-        sums = rows.sum(axis=1)
-        if not np.isfinite(sums).all() or (rows < 0).any() or (sums <= 0).any():
-            raise InputError("a belief must be finite, >= 0 and not all zero")
-        return rows / sums[:, None], single
+        if beliefs.n_features != self.prices.full.size or beliefs.priors.size != len(self.mistakes):
+            raise InputError(
+                f"the beliefs have {beliefs.n_features} columns and {beliefs.priors.size} classes, the policy has "
+                f"prices for {self.prices.full.size} and costs of mistakes for {len(self.mistakes)}; make both from "
+                "the same table"
+            )
 
+    @property
+    @abstractmethod
+    def columns(self) -> np.ndarray:
+        """Columns that can be asked for."""
 
-def _check_stage(stage: int, n_features: int) -> None:
-    if not 0 <= stage <= n_features:
-        raise InputError(f"stage is {stage}; it must be between 0 and the number of features, {n_features}")
+    @abstractmethod
+    def act(self, knowledge: Knowledge) -> Move:
+        """What to do next with rows that know this."""
+
+    @property
+    def expectation(self) -> Expectation | None:
+        """What an instance is expected to pay and to be asked, where the policy knows; None: play it to know."""
+        return None
+
+    def announced_cost(self, expectation: Expectation) -> float:
+        """The expected cost, where the policy knows it better than by its expectation."""
+        return expectation.cost
+
+    @abstractmethod
+    def questions(self, expectation: Expectation) -> list[Askable]:
+        """Columns that may be asked for, in the order in which they come up if there is one."""
+
+    @property
+    def words(self) -> str:
+        """What kind of policy this is, for people."""
+        return type(self).__name__
+
+    @property
+    def stages(self) -> OrderStopping | None:
+        """When it stops after each number of features, at any belief; None if that depends on more than the belief."""
+        return None
+
+    def asking(self, n_features: int) -> Policy | None:
+        """The policy that always asks the first so many features; None if there is no first."""
+        return None
+
+    def at_prices(self, prices: ResolvedCosts) -> Policy | None:
+        """The same policy made again for other prices, without training rows; None if it needs them."""
+        return None
+
+    @property
+    def gap(self) -> float | None:
+        """How far above the least possible its expected cost can be at most, under its model; None: not known."""
+        return None
+
+    @property
+    def why_next(self) -> str:
+        """What is special about the feature that is asked next, as part of a sentence."""
+        return "it is next in the order"
+
+    @property
+    def why_none(self) -> str:
+        """What is known where nothing is worth asking, as part of a sentence."""
+        return "nothing that is left is expected to pay for itself"
+
+    @cached_property
+    def regrets(self) -> np.ndarray:
+        """Misclassification costs above the least of each class, (N, N)."""
+        # What no decision avoids is the same for all of them, and would only hide small differences.
+        return np.ascontiguousarray(self.mistakes - self.mistakes.min(axis=1, keepdims=True))
+
+    def decide(self, posteriors: np.ndarray) -> np.ndarray:
+        """The class (its index) with the least expected cost for each belief (n, N)."""
+        out = np.empty(len(posteriors), dtype=np.int64)
+        # One function decides, for batches, cases and simulations: ties fall the same way everywhere.
+        rules.decide_rows(np.ascontiguousarray(posteriors), self.regrets, out)
+        return out
+
+    def stop_cost(self, posteriors: np.ndarray) -> np.ndarray:
+        """Expected cost of deciding now, for each belief (n, N)."""
+        # g(pi) = min_j M_j . pi, by the paper's Theorem 1 the least that stopping here can cost.
+        return (posteriors @ self.mistakes).min(axis=1)
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and plain values, all that :meth:`restore` needs; prices and mistakes are stored beside them."""
+
+    @classmethod
+    @abstractmethod
+    def restore(
+        cls, stored: State, beliefs: Beliefs, prices: ResolvedCosts, mistakes: np.ndarray, expectation: Expectation
+    ) -> Policy:
+        """The policy whose :meth:`state` this is; everything in it is checked."""

@@ -35,7 +35,7 @@ Memory is two numbers per stage up to H.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -43,8 +43,11 @@ from etana.errors import InputError, SolverError
 from etana.kernels import exact as kernel
 from etana.kernels.rules import INTERVAL
 from etana.parameters import check_parameters, number, whole
-from etana.policies.base import Policy, State
+from etana.policies.stopping import StoppingPolicy
 from etana.problem import Problem
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
 
 __all__ = ["ExactPolicy", "ExactSolver"]
 
@@ -267,7 +270,7 @@ class _Induction:
         return scale * np.array([kernel.lower(t, x) for t, x in zip(tangents, where, strict=True)])
 
 
-class ExactPolicy(Policy):
+class ExactPolicy(StoppingPolicy):
     """Continues while the log-odds of class 1 lie between two numbers.
 
     Attributes
@@ -275,6 +278,8 @@ class ExactPolicy(Policy):
     thresholds : array (horizon, 2)
         Log-odds of class 1 between which the policy asks for the next feature; (inf, -inf) where it never does.
     """
+
+    words: ClassVar[str] = "the optimum for two classes"
 
     kinds = (INTERVAL,)
 
@@ -293,11 +298,11 @@ class ExactPolicy(Policy):
         """A cost that no policy for this problem can beat."""
         return self._induction.lower + self.problem.floor_cost
 
-    def state(self) -> State:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Thresholds, and what the induction found."""
-        state, found = super().state(), self._induction
+        (arrays, own), found = super().state(), self._induction
         numbers = {name: float(getattr(found, name)) for name in ("tau", "value", "lower", "upper")}
-        return State(state.arrays, state.numbers | numbers | {"max_points": int(found.max_points)})
+        return arrays, own | numbers | {"max_points": int(found.max_points)}
 
     @classmethod
     def _build(cls, problem: Problem, horizon: int, state: State) -> Self:

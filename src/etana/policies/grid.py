@@ -30,7 +30,7 @@ that is free is always asked. Costs are regrets, as in :mod:`etana.problem`.
 from __future__ import annotations
 
 from math import comb
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,9 +38,12 @@ from etana.errors import InputError, SolverError
 from etana.kernels import grid as kernels
 from etana.kernels.rules import GRID_INTERPOLATE, GRID_NEAREST
 from etana.parameters import check_parameters, number, one_of, whole
-from etana.policies.base import Policy, State
+from etana.policies.bounds import BoundedPolicy
 from etana.problem import Problem
 from etana.threads import over_chunks
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
 
 __all__ = ["GridPolicy", "GridSolver"]
 
@@ -50,7 +53,7 @@ _FIRST_HORIZON = 64
 _POINTS_PER_THREAD = 2000  # a stage of them takes a millisecond or so
 
 
-class GridPolicy(Policy):
+class GridPolicy(BoundedPolicy):
     """A table of costs to go at grid points.
 
     Attributes
@@ -59,13 +62,15 @@ class GridPolicy(Policy):
         Most that the stages beyond the horizon would lower the value at the prior; 0 where all are solved.
     """
 
+    words: ClassVar[str] = "the optimum on a grid of beliefs"
+
     kinds = (GRID_NEAREST, GRID_INTERPOLATE)
     truncation: float = 0.0
 
-    def state(self) -> State:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The table, and what it leaves out."""
-        state = super().state()
-        return State(state.arrays, state.numbers | {"truncation": float(self.truncation)})
+        arrays, numbers = super().state()
+        return arrays, numbers | {"truncation": float(self.truncation)}
 
     @classmethod
     def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
@@ -154,6 +159,7 @@ class GridSolver:
             table = _induce(shared, problem, horizon)
             if horizon == problem.n_features:
                 return table, 0.0
+            # Both ends of the bracket: C_H infinite stops at H, C_H = c_{H+1} is told the class for one price more.
             two_rows = _induce(shared, problem, horizon, problem.feature_costs[horizon], rows=2)
             bound = _value(shared, table[0], problem) - _value(shared, two_rows[0], problem)
             if bound <= self.tolerance * problem.scale:
@@ -168,6 +174,7 @@ def _counts(n_classes: int, resolution: int) -> np.ndarray:
     counts = np.zeros((n_classes + 1, resolution + 2), dtype=np.int64)
     counts[0, 0] = 1
     for n in range(1, n_classes + 1):
+        # A composition of r into n parts: any last part up to r, and the rest of it into n - 1.
         np.cumsum(counts[n - 1], out=counts[n])
     return counts
 
@@ -179,6 +186,7 @@ def _induce(
     d = len(shared[1])
     table = np.empty((horizon if rows is None else rows, d))
     ahead = np.full(d, last)
+    # Small grids stay in one compiled loop: to share a stage out takes longer than to work it out.
     if d < 2 * _POINTS_PER_THREAD:
         kernels.induce(*shared, problem.feature_costs, horizon, ahead, table)
         return table

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -46,8 +46,11 @@ from etana.errors import InputError
 from etana.kernels import points as kernel
 from etana.kernels.rules import ALPHA, FITTED, NEVER
 from etana.parameters import check_parameters, number, whole
-from etana.policies.base import LARGEST_SEED, Policy, State
+from etana.policies.stopping import LARGEST_SEED, StoppingPolicy
 from etana.problem import Problem
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
 
 __all__ = ["PointsSolver"]
 
@@ -85,7 +88,7 @@ class PointsSolver:
         self.min_reach = min_reach
         self.random_state = random_state
 
-    def solve(self, problem: Problem) -> Policy:
+    def solve(self, problem: Problem) -> StoppingPolicy:
         """Solve a problem with any number of classes."""
         check_parameters(self)
         if not problem.regrets.any() or problem.n_features == 0:
@@ -130,6 +133,7 @@ class _Model:
 
 def _canonical_classes(problem: Problem) -> np.ndarray:
     some = problem.cells[:4096]
+    # A random projection of its likelihoods tells a class from others whatever its number is; the priors come first.
     signature = np.random.default_rng(0).random(len(some)) @ some
     return np.lexsort((problem.regrets.sum(axis=1), np.round(signature, 10), problem.priors))
 
@@ -142,6 +146,7 @@ def _reachable(problem: Problem) -> list[np.ndarray] | None:
         weights = levels[-1][_may_continue(problem, k, levels[-1])]
         if not len(weights):
             break
+        # Joint probabilities P(path, T_i) need no division; a belief is their direction.
         children = (weights[:, None, :] * problem.stage(k)[None]).reshape(-1, problem.n_classes)
         if len(children) > _LARGEST_TREE:
             return None
@@ -152,6 +157,7 @@ def _reachable(problem: Problem) -> list[np.ndarray] | None:
 def _may_continue(problem: Problem, k: int, weights: np.ndarray) -> np.ndarray:
     stop = (weights @ problem.regrets).min(axis=1)
     mass = weights.sum(axis=1)
+    # Theorem 2 of the paper, and J >= 0: who risks less than the next price stops, and so does who is certain.
     return (stop > problem.feature_costs[k] * mass) & ((weights > 0).sum(axis=1) > 1)
 
 
@@ -164,6 +170,7 @@ def _solve_tree(problem: Problem, levels: list[np.ndarray]) -> AlphaPolicy:
         weights = levels[k]
         goes_on = _may_continue(problem, k, weights)
         delta = problem.stage(k)
+        # alpha_i = c + sum_v P(v | T_i) alpha_v,i: the cost of a plan is linear in the belief (Lemma 4 of the paper).
         onward = (delta[None] * plans.reshape(-1, len(delta), problem.n_classes)).sum(axis=1)
         onward += problem.feature_costs[k]
         decisions = weights @ problem.regrets
@@ -196,6 +203,7 @@ def _draw_points(model: _Model, n_points: int, min_reach: float, rng: np.random.
         reach *= len(alive) / len(beliefs)
         if reach < min_reach or stored > _STORED:
             break
+        # Copies of survivors part again at the next answer; a regression needs several points for each coefficient.
         wanted = max(len(alive), least)
         beliefs = alive[np.arange(wanted) % len(alive)]
         points.append(beliefs.copy())
@@ -234,13 +242,14 @@ def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -
             )  # fmt: skip
             x = np.empty((len(beliefs), table.shape[1]))
             kernel.features(beliefs, model.regrets, pairs, x)
+            # A little ridge: functions of pairs that never meet are all zero at some stages.
             gram = x.T @ x
             gram[np.diag_indices_from(gram)] += _RIDGE * len(x)
             table[k] = np.linalg.solve(gram, x.T @ target)
     return table
 
 
-class AlphaPolicy(Policy):
+class AlphaPolicy(StoppingPolicy):
     """The optimum over a small tree of answers; stops where g(pi) <= min_alpha alpha . pi.
 
     Attributes
@@ -248,6 +257,8 @@ class AlphaPolicy(Policy):
     vectors : list of arrays (n, N)
         For each stage, the plans that go on: costs (in regrets) given each class.
     """
+
+    words: ClassVar[str] = "the optimum"
 
     kinds = (ALPHA,)
 
@@ -268,10 +279,10 @@ class AlphaPolicy(Policy):
         """The optimum."""
         return self.expected_cost
 
-    def state(self) -> State:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The plans, and what the best costs."""
-        state = super().state()
-        return State(state.arrays, state.numbers | {"optimum": self._cost})
+        arrays, numbers = super().state()
+        return arrays, numbers | {"optimum": self._cost}
 
     @classmethod
     def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
@@ -287,8 +298,10 @@ class AlphaPolicy(Policy):
         return (beliefs @ self.vectors[stage].T).min(axis=1)
 
 
-class FreePolicy(Policy):
+class FreePolicy(StoppingPolicy):
     """All features cost nothing: asks for them all."""
+
+    words: ClassVar[str] = "nothing, for all features are free"
 
     kinds = (NEVER,)
 
@@ -309,8 +322,10 @@ class Certificate:
     draws: int
 
 
-class FittedPolicy(Policy):
+class FittedPolicy(StoppingPolicy):
     """Stops where g(pi) is at most a fitted cost to go."""
+
+    words: ClassVar[str] = "a fitted cost to go, with a certified gap"
 
     kinds = (FITTED,)
 
@@ -352,11 +367,10 @@ class FittedPolicy(Policy):
         c = self.certificate
         return min(max(c.bound - _CONFIDENCE * c.bound_error, 0.0), c.cost) + self.problem.floor_cost
 
-    def state(self) -> State:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The fitted coefficients and the certificate."""
-        state = super().state()
-        numbers = {f"certified_{name}": value for name, value in vars(self.certificate).items()}
-        return State(state.arrays, state.numbers | numbers)
+        arrays, numbers = super().state()
+        return arrays, numbers | {f"certified_{name}": value for name, value in vars(self.certificate).items()}
 
     @classmethod
     def _build(cls, problem: Problem, horizon: int, state: State) -> Self:

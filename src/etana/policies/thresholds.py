@@ -48,15 +48,19 @@ guaranteed; ``lower_bound`` and ``gap`` say how far off it can be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from etana.kernels import thresholds as kernels
 from etana.kernels.rules import LINEAR, NEVER
 from etana.parameters import check_parameters, either, flag, none, number, whole
-from etana.policies.base import LARGEST_SEED, Policy, State
+from etana.policies.bounds import BoundedPolicy
+from etana.policies.stopping import LARGEST_SEED
 from etana.problem import Problem
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
 
 __all__ = ["ThresholdPolicy", "ThresholdSolver"]
 
@@ -66,7 +70,7 @@ _LARGEST = 2**24  # numbers in a batch: 128 MiB
 _ROLL_OUTS = 2000
 
 
-class ThresholdPolicy(Policy):
+class ThresholdPolicy(BoundedPolicy):
     """Stops where one of N linear thresholds says so.
 
     Attributes
@@ -77,20 +81,21 @@ class ThresholdPolicy(Policy):
         Iterations of Algorithm 1 made for each decision.
     """
 
+    words: ClassVar[str] = "linear thresholds on the belief"
+
     kinds = (LINEAR, NEVER)
     truncation: float = 0.0
     iterations: np.ndarray
 
-    def state(self) -> State:
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The thresholds, and how they were found."""
-        state = super().state()
-        arrays = state.arrays | {"iterations": self.iterations}
-        return State(arrays, state.numbers | {"truncation": float(self.truncation)})
+        arrays, numbers = super().state()
+        return arrays | {"iterations": self.iterations}, numbers | {"truncation": float(self.truncation)}
 
     @classmethod
     def _build(cls, problem: Problem, horizon: int, state: State) -> Self:
         n = problem.n_classes
-        if state.numbers["kind"] == LINEAR:
+        if state.values["kind"] == LINEAR:
             state.array("table", (horizon * n, n))
         self = super()._build(problem, horizon, state)
         self.truncation = state.number("truncation")
@@ -102,7 +107,7 @@ class ThresholdPolicy(Policy):
         problem, out = self.problem, np.empty(len(beliefs))
         draws, seed = max(_ROLL_OUTS // problem.n_classes, 1), _seeds(self.random_state)[3]
         model = _model(problem, self.horizon)
-        kernels.roll_out(self.rule.arguments(), model, self.horizon, stage, beliefs, draws, seed, out)
+        kernels.roll_out(self.rule, model, self.horizon, stage, beliefs, draws, seed, out)
         return out
 
 
@@ -330,10 +335,10 @@ def _best_decisions(regrets: np.ndarray) -> np.ndarray:
     return np.where(regrets[own, own] == 0.0, own, regrets.argmin(axis=1))
 
 
-def _model(problem: Problem, horizon: int) -> kernels.Model:
+def _model(problem: Problem, horizon: int) -> kernels.ProblemArrays:
     with np.errstate(divide="ignore"):
         log_cells, log_priors = np.log(problem.cells[: problem.offsets[horizon]]), np.log(problem.priors)
-    return kernels.Model(problem.cells, log_cells, problem.offsets, log_priors)
+    return kernels.ProblemArrays(problem.cells, log_cells, problem.offsets, log_priors)
 
 
 def _seeds(random_state: int) -> list[int]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from etana import __version__
 from etana.files import check_target, replacing
+from etana.model import Model
 from etana.plots import CalibrationDisplay, ConfusionCostDisplay, ExamplePathsDisplay, FeatureUsageDisplay
 from etana.plots._canvas import counted, matplotlib
-from etana.plots._source import Source, check_labels
+from etana.plots._outcome import check_labels, model_of
 from etana.report.examples import examples
 from etana.report.page import page
 from etana.report.sections import asked, belief, mistakes, policy, trade
@@ -25,7 +26,7 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
 
     Parameters
     ----------
-    estimator : fitted classifier, or etana.acquisition.Model
+    estimator : fitted classifier, or etana.Model
     X : array, sparse matrix or data frame, (n, K)
     y : array (n,)
         True labels.
@@ -53,14 +54,14 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
     """
     if path is not None:
         check_target(path)
-    source = Source.of(estimator)
-    truth = check_labels(y, read_table(X).n_rows, source.classes)
+    model = model_of(estimator)
+    truth = check_labels(y, read_table(X).n_rows, model.classes)
     matplotlib()
     kind = type(estimator).__name__
     html = page(
         title if title is not None else "etana report",
-        f"{kind} on {counted(truth.size, 'row')} of {counted(source.classes.size, 'class')}",
-        _sections(source, X, y, seed),
+        f"{kind} on {counted(truth.size, 'row')} of {counted(model.classes.size, 'class')}",
+        _sections(estimator, model, X, y, seed),
         f"Made by etana {__version__}. Intervals are 95% intervals: Wilson's for shares; for means bootstrap "
         f"percentiles (seed {seed}) or, for more than 10,000 rows, normal ones.",
     )
@@ -70,15 +71,15 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
     return html
 
 
-def _sections(source: Source, X: Any, y: Any, seed: int) -> Iterator[str]:
-    own, rivals = WayOfAsking.of("this policy", source, X, y), rivals_of(source, X, y)
+def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int) -> Iterator[str]:
+    own, rivals = WayOfAsking.of("this policy", estimator, X, y), rivals_of(model, X, y)
     outcome = own.outcome
-    usage = FeatureUsageDisplay.from_outcome(source, outcome)
-    yield summary(source, own, rivals, seed)
+    usage = FeatureUsageDisplay.from_outcome(model, outcome)
+    yield summary(model, own, rivals, seed)
     yield asked(usage)
-    yield trade(source, X, y, rivals)
-    yield mistakes(ConfusionCostDisplay.from_outcome(source, outcome))
+    yield trade(estimator, X, y, rivals)
+    yield mistakes(ConfusionCostDisplay.from_outcome(model, outcome))
     yield belief(CalibrationDisplay.from_outcome(outcome))
-    yield policy(source)
-    yield examples(ExamplePathsDisplay.from_outcome(source, outcome, X))
-    yield settings(source, usage)
+    yield policy(model)
+    yield examples(ExamplePathsDisplay.from_outcome(model, outcome, X))
+    yield settings(estimator, usage)

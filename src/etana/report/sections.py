@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from etana.adaptive.export import branches
-from etana.adaptive.model import AdaptiveModel
+from etana.model import Model
 from etana.plots import (
     CalibrationDisplay,
     ConfusionCostDisplay,
@@ -22,7 +21,8 @@ from etana.plots import (
     trace_prices,
 )
 from etana.plots._canvas import counted
-from etana.plots._source import Source
+from etana.plots._outcome import model_of
+from etana.reading import branches
 from etana.report.page import decimals, figures, number, paragraph, section, table, text
 from etana.report.picture import figure
 from etana.report.summary import NOTHING, WayOfAsking
@@ -94,15 +94,16 @@ _BUDGET = "The curve of budgets keeps this policy, but allows no row more than a
 _EVERYTHING = "Asking everything lies far to the right, at the height of the dashed line."
 
 
-def trade(source: Source, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
+def trade(estimator: Any, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
     """What accuracy costs: two curves and the two rivals."""
-    prices = source.prices
-    if prices is None or not prices.any():
+    model = model_of(estimator)
+    prices = model.prices.full
+    if not prices.any():
         return section("What accuracy costs", paragraph("All features are free, so there is nothing to trade."))
-    curves = {"hard budget": trace_budgets(source.estimator, X, y)}
+    curves = {"hard budget": trace_budgets(estimator, X, y)}
     words = _BUDGET
-    if source.problem is not None:
-        curves = {"feature prices × 1/32 to 32": trace_prices(source.estimator, X, y)} | curves
+    if model.at_prices(model.prices) is not None:
+        curves = {"feature prices × 1/32 to 32": trace_prices(estimator, X, y)} | curves
         words = f"{_PRICES} {words} {_EVERYTHING}"
     rival_curves = {rival.name: CostCurve.of([1.0], [rival.outcome]) for rival in rivals if rival.name != NOTHING}
     against = "n_features" if np.ptp(prices) == 0 else "spend"
@@ -191,14 +192,12 @@ _POLICY_CAPTIONS = {
 }
 
 
-def policy(source: Source) -> str:
-    """When the policy stops, or its decision graph; nothing for a classifier that has neither."""
-    if isinstance(source.model, AdaptiveModel):
-        return _graph(source.model)
-    if source.policy is None:
-        return ""
-    display = PolicyDisplay(source.policy, source.classes)
-    kinds = {2: ["interval", "stages"], 3: ["simplex", "stages"]}.get(source.classes.size, ["stages"])
+def policy(model: Model) -> str:
+    """When the policy stops, stage by stage, or what it asks, as a graph."""
+    if model.policy.stages is None:
+        return _graph(model)
+    display = PolicyDisplay(model.policy.stages, model.classes, model.priors)
+    kinds = {2: ["interval", "stages"], 3: ["simplex", "stages"]}.get(model.classes.size, ["stages"])
     headings = {"interval": "When it stops", "simplex": "When it stops", "stages": "How far rows get"}
     reached = ", ".join(f"{k} features {share:.0%}" for k, share in enumerate(display.reach[:6]))
     pictures = [
@@ -211,7 +210,7 @@ def policy(source: Source) -> str:
     return section("The policy", figures(*pictures))
 
 
-def _graph(model: AdaptiveModel) -> str:
+def _graph(model: Model) -> str:
     display = GraphDisplay(branches(model, _DEPTH, _LEAST), model.classes, model.names)
     name = "a feature" if display.branches[0].asks < 0 else str(model.name_of(display.branches[0].asks))
     picture = figure(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from etana.model import Model
 from etana.plots._intervals import mean_interval, wilson
-from etana.plots._source import Outcome, Source
+from etana.plots._outcome import Outcome, model_of, walk_labelled
 from etana.report.page import cards, decimals, number, paragraph, section, table, text
 
 __all__ = ["EVERYTHING", "NOTHING", "WayOfAsking", "rivals_of", "summary"]
@@ -25,26 +26,25 @@ class WayOfAsking:
 
     name: str
     outcome: Outcome
-    expected: float | None
+    expected: float
 
     @classmethod
-    def of(cls, name: str, source: Source, X: Any, y: Any) -> WayOfAsking:
+    def of(cls, name: str, estimator: Any, X: Any, y: Any) -> WayOfAsking:
         """Walk labelled rows."""
-        return cls(name, source.outcome(X, y), source.expected_cost)
+        return cls(name, walk_labelled(estimator, X, y), model_of(estimator).expected_cost)
 
 
-def rivals_of(source: Source, X: Any, y: Any) -> list[WayOfAsking]:
-    """Asking everything and asking nothing, with the same beliefs; what is too large to walk is left out."""
-    if source.problem is None or source.order is None or source.binner is None:
-        return []
-    k = source.problem.n_features
-    out = [WayOfAsking.of(NOTHING, source.asking(0), X, y)]
-    if k * (len(np.asarray(y)) + _DRAWS) <= _MOST_WORK:
-        out.insert(0, WayOfAsking.of(EVERYTHING, source.asking(k), X, y))
+def rivals_of(model: Model, X: Any, y: Any) -> list[WayOfAsking]:
+    """Asking everything and asking nothing, with the same beliefs; what cannot be made or walked is left out."""
+    out, k = [], model.n_features
+    for name, asked in ((EVERYTHING, k), (NOTHING, 0)):
+        rival = model.asking(asked) if asked * (len(np.asarray(y)) + _DRAWS) <= _MOST_WORK else None
+        if rival is not None:
+            out.append(WayOfAsking.of(name, rival, X, y))
     return out
 
 
-def summary(source: Source, own: WayOfAsking, rivals: list[WayOfAsking], seed: int) -> str:
+def summary(model: Model, own: WayOfAsking, rivals: list[WayOfAsking], seed: int) -> str:
     """The section."""
     outcome, n = own.outcome, own.outcome.truth.size
     hits = int(outcome.correct.sum())
@@ -52,7 +52,7 @@ def summary(source: Source, own: WayOfAsking, rivals: list[WayOfAsking], seed: i
     cost_low, cost_high = mean_interval(outcome.totals, seed)
     digits = decimals([outcome.totals.mean()])
     asked = outcome.walk.n_features
-    of_all = "" if source.prices is None else f" of {source.prices.size:,}"
+    of_all = f" of {model.n_features:,}"
     most = f"median {np.median(asked):g}, most {asked.max()}"
     between = f"{cost_low:,.{digits}f} to {cost_high:,.{digits}f}"
     wrong = f"and {outcome.penalties.mean():,.{digits}f} for mistakes"
@@ -67,7 +67,7 @@ def summary(source: Source, own: WayOfAsking, rivals: list[WayOfAsking], seed: i
         cards("tiles", tiles),
         _comparison([own, *rivals], seed),
         paragraph(*_against(own, rivals, seed)),
-        paragraph(*_expectation(source, own, (cost_low, cost_high), digits)),
+        paragraph(*_expectation(model, own, (cost_low, cost_high), digits)),
     )
 
 
@@ -116,14 +116,13 @@ def _against(own: WayOfAsking, rivals: Sequence[WayOfAsking], seed: int) -> Iter
         yield f"Against “{rival.name}” it {verdict} ({low:.{digits}f} to {high:.{digits}f})."
 
 
-def _expectation(source: Source, own: WayOfAsking, interval: tuple[float, float], digits: int) -> Iterator[str]:
-    if own.expected is None:
-        return
+def _expectation(model: Model, own: WayOfAsking, interval: tuple[float, float], digits: int) -> Iterator[str]:
     yield f"The model itself expects a cost of {own.expected:,.{digits}f} a row."
-    if source.policy is not None:
+    gap = model.optimality_gap
+    if gap is not None:
         yield (
             "No policy for its probabilities, prices and order of features can be expected to cost less than "
-            f"{source.policy.lower_bound:,.{digits}f}: the gap is at most {source.policy.gap:.2g}."
+            f"{own.expected - gap:,.{digits}f}: the gap is at most {gap:.2g}."
         )
     low, high = interval
     if own.expected < low:

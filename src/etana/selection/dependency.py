@@ -26,9 +26,9 @@ from etana.kernels.correlation import centred_moments, column_means
 from etana.kernels.neighbourhood import (
     DENSITY,
     GAP,
-    Block,
     Kept,
     Relation,
+    RowBlock,
     SetRoom,
     SingleRoom,
     next_relevant,
@@ -79,7 +79,7 @@ class Dependency:
         measurable = varies & (squares > n * np.finfo(float).tiny)
         inverses = np.divide(1.0, squares / (n - 1), out=np.zeros(b), where=measurable)
         columns = np.ascontiguousarray(block.T)
-        self._block = Block(columns, np.argsort(columns, axis=1, kind="stable"), inverses)
+        self._block = RowBlock(columns, np.argsort(columns, axis=1, kind="stable"), inverses)
 
     def unload(self) -> None:
         """Forget the block."""

@@ -1,7 +1,7 @@
 """The desk: what the service does, without HTTP. The JSON routes and the HTML pages are two windows of it.
 
 A case is kept as its answers. To go on with it, its model takes the same answers again, which gives the same state bit
-for bit: a :class:`~etana.acquisition.Case` depends on the model and the answers alone.
+for bit: a :class:`~etana.case.Case` depends on the model and the answers alone.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any, Literal
 
-from etana.acquisition import Acquisition, AnyModel, Case, Model
+from etana.case import Case
 from etana.errors import InputError
-from etana.sequential.walking import SequentialModel
 from etana.service.errors import Conflict, NotFound
 from etana.service.limits import Limits
 from etana.service.models import Models, Served, json_label
 from etana.service.rows import read_value, to_tables
 from etana.service.store import Record, Store
+from etana.walks import Acquisition
 
 __all__ = ["Batch", "Belief", "CaseView", "Desk", "FeatureView", "ModelView", "Question", "RowView", "Step"]
 
@@ -164,13 +164,13 @@ class Desk:
         """What a model is; only its first ``most`` features, if that is given."""
         served = self.models.get(name)
         model = served.model
-        asked, policy = _prices(model)[:most], getattr(model, "policy", None)
+        asked, gap = model.questions()[:most], model.optimality_gap
         return ModelView(
             served.name, served.digest,
             [Belief(c, float(p)) for c, p in zip(served.labels, model.priors, strict=True)],
-            int(model.n_features), [_feature(FeatureView, served, k, price) for k, price in asked],
+            int(model.n_features), [_feature(FeatureView, served, one.column, one.price) for one in asked],
             float(model.expected_cost), float(model.expected_n_features),
-            None if policy is None else float(policy.gap),
+            None if gap is None else float(gap),
         )  # fmt: skip
 
     def most_rows(self, served: Served) -> int:
@@ -199,9 +199,14 @@ class Desk:
 
     def get(self, id: str, explain: bool = True) -> CaseView:
         """A case as it is."""
+        return self.open(id, explain)[0]
+
+    def open(self, id: str, explain: bool = True) -> tuple[CaseView, Case]:
+        """A case as a client sees it, and the case itself, for who wants to know more of it."""
         record = self._record(id)
         served = self._served(record)
-        return _view(served, record, _replay(served, record), explain)
+        case = _replay(served, record)
+        return _view(served, record, case, explain), case
 
     def answer(self, id: str, feature: str, value: Any, revision: int | None = None, explain: bool = True) -> CaseView:
         """Answer the question of a case; ``None`` if the value is not to be had.
@@ -217,7 +222,7 @@ class Desk:
             raise Conflict("the case is decided and asks for nothing; undo an answer, or start another case")
         if feature != str(asked):
             raise Conflict(f"the case asks for {str(asked)!r} and was told {short(feature)}; answer what it asks for")
-        case.observe(read_value(served, case.next_column, value))
+        case.observe(read_value(served, int(case.move.columns[0]), value))
         return self._changed(served, record, case, (*record.answers, value), explain)
 
     def undo(self, id: str, revision: int | None = None, explain: bool = True) -> CaseView:
@@ -270,22 +275,12 @@ def _unknown() -> NotFound:
 def _replay(served: Served, record: Record) -> Case:
     case = served.model.start(record.max_cost)
     for value in record.answers:
-        case.observe(read_value(served, case.next_column, value))
+        case.observe(read_value(served, int(case.move.columns[0]), value))
     return case
 
 
 def _status(case: Case) -> str:
     return "open" if case.stopped_by is None else "decided"
-
-
-def _prices(model: AnyModel) -> list[tuple[int, float]]:
-    """Columns with their prices, in the order they are asked if there is one."""
-    if isinstance(model, Model):
-        return list(zip(model.order.tolist(), model.problem.feature_costs.tolist(), strict=True))
-    if isinstance(model, SequentialModel):
-        return list(zip(model.order.tolist(), model.rule.prices.tolist(), strict=True))
-    full: Any = model.prices.full  # type: ignore[attr-defined]
-    return [(k, float(full[k])) for k in model.columns.tolist()]
 
 
 def _feature(kind: Any, served: Served, column: int, price: float) -> Any:
@@ -296,9 +291,8 @@ def _feature(kind: Any, served: Served, column: int, price: float) -> Any:
 
 
 def _question(served: Served, case: Case) -> Question | None:
-    if case.next_feature is None:
-        return None
-    return _feature(Question, served, case.next_column, case.next_price)
+    column = case.next_column
+    return None if column is None else _feature(Question, served, column, case.next_price)
 
 
 def _view(served: Served, record: Record, case: Case, explain: bool) -> CaseView:

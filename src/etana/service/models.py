@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from etana.acquisition import AnyModel
 from etana.errors import EtanaError, InputError, ModelFileError
+from etana.model import Model
 from etana.modelfile import load_model, read_metadata
 from etana.service.errors import NotFound
 from etana.table import Table
@@ -41,14 +41,13 @@ class Served:
 
     name: str
     digest: str
-    model: AnyModel
+    model: Model
     loaded: float = field(default_factory=time.time)
 
     @cached_property
     def features(self) -> list[str]:
         """Names of the columns; their numbers, as text, if the model was fitted on an array."""
-        names = self.model.names
-        return names if names is not None else [str(k) for k in range(self.model.n_features)]
+        return self.model.column_names
 
     @cached_property
     def columns(self) -> dict[str, int]:

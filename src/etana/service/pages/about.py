@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from etana.service.desk import Desk
 from etana.service.errors import NotFound
 from etana.service.models import Models
-from etana.service.pages.facts import model_facts
+from etana.service.pages.facts import model_page
 from etana.service.pages.look import render
 from etana.service.pages.pictures import HEADERS, Pictures
 
@@ -22,20 +22,19 @@ def about_routes(router: APIRouter, desk: Desk, models: Models) -> None:
 
     @router.get("/")
     def home(request: Request, forgotten: str = "") -> Response:
-        shown = [model_facts(served, desk.model(served.name, most=0)) for served in models]
+        shown = [model_page(served, desk.model(served.name, most=0)) for served in models]
         return render(request, "home.html", models=shown, forgotten=bool(forgotten))
 
     @router.get("/models/{name}")
     def model(request: Request, name: str) -> Response:
         served = models.get(name)
-        facts = model_facts(served, desk.model(name, most=_MOST_FEATURES))
-        words, drawn, instead = pictures.words(served), pictures.available(served), pictures.instead(served)
-        return render(request, "model.html", model=facts, picture=words, drawn=drawn, instead=instead)
+        facts = model_page(served, desk.model(name, most=_MOST_FEATURES))
+        return render(request, "model.html", model=facts, picture=pictures.words(served), drawn=pictures.available())
 
     @router.get("/models/{name}/policy.svg")
     def policy(name: str, v: str = "") -> Response:
         served = models.get(name)
-        if pictures.words(served) is None or not pictures.available(served):
+        if not pictures.available():
             raise NotFound("there is no picture of this model; pictures need matplotlib: pip install 'etana[plot]'")
         kept = {"Cache-Control": "private, max-age=86400"} if v == served.digest[:12] else {}
         return Response(pictures.svg(served), headers=HEADERS | kept, media_type="image/svg+xml")

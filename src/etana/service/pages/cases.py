@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from etana.case import Case
 from etana.errors import EtanaError, InputError
 from etana.service.desk import CaseView, Desk
 from etana.service.errors import Conflict
@@ -29,7 +30,7 @@ def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
 
     @router.get("/cases/{case_id}")
     def show(request: Request, case_id: str) -> Response:
-        return _page(request, models, desk.get(case_id))
+        return _page(request, models, *desk.open(case_id))
 
     @router.post("/cases/{case_id}/answer")
     def answer(request: Request, case_id: str, fields: Fields) -> Response:
@@ -50,13 +51,13 @@ def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
 
 
 def _answer(request: Request, desk: Desk, models: Models, case_id: str, fields: Mapping[str, Any]) -> Response:
-    revision, view = _revision(fields), desk.get(case_id)
+    revision, (view, case) = _revision(fields), desk.open(case_id)
     if view.revision != revision or view.question is None:
         return _moved_on(request, desk, case_id)
     try:
         given = read_answer(view.question, fields)
     except InputError as error:
-        return _page(request, models, view, 422, str(error), fields)
+        return _page(request, models, view, case, 422, str(error), fields)
     try:
         # The revision makes sure that the question is still the one that was read above.
         desk.answer(case_id, view.question.name, given, revision, explain=False)
@@ -73,11 +74,11 @@ def _revision(fields: Mapping[str, Any]) -> int:
 
 
 def _page(
-    request: Request, models: Models, view: CaseView, status: int = 200, fault: str | None = None,
+    request: Request, models: Models, view: CaseView, case: Case, status: int = 200, fault: str | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Response:  # fmt: skip
     served = models.get(view.model)
-    facts = case_facts(served, view)
+    facts = case_facts(served, view, case)
     template = "question.html" if view.question is not None else "decision.html"
     return render(request, template, status, case=view, facts=facts, fault=fault, given=dict(given or {}))
 

@@ -1,7 +1,4 @@
-"""What a page says about a case or a model, worked out from the desk's views and the model behind them.
-
-A model without a fixed order of features lacks some of these facts; they are None then, and the page leaves them out.
-"""
+"""What a page says about a case or a model, worked out from the desk's views and the model behind them."""
 
 from __future__ import annotations
 
@@ -10,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from etana.sequential.walking import SequentialModel
+from etana.case import Case
 from etana.service.desk import Belief, CaseView, ModelView, Question, Step
 from etana.service.models import Served
 from etana.service.pages.forms import ANOTHER, offers_another
 from etana.service.pages.wording import Money, percent, text
-from etana.service.rows import read_value
 
-__all__ = ["Bar", "CaseFacts", "Input", "Leg", "ModelFacts", "case_facts", "model_facts", "money_of", "title"]
+__all__ = ["Bar", "CaseFacts", "Input", "Leg", "ModelPage", "case_facts", "model_page", "money_of", "title"]
 
 _MOST_BARS = 8
 _MOST_RADIOS = 8
@@ -79,16 +75,15 @@ class CaseFacts:
 
 def title(served: Served, name: str) -> str:
     """A feature's name; a number gets a word before it."""
-    return name if getattr(served.model, "names", None) is not None else f"feature {name}"
+    return name if served.model.names is not None else f"feature {name}"
 
 
 def money_of(served: Served) -> Money:
     """How costs of this model are written."""
-    problem, prices = getattr(served.model, "problem", None), getattr(served.model, "prices", None)
-    return Money.of(problem.feature_costs if problem is not None else [] if prices is None else prices.full)
+    return Money.of(served.model.prices.full)
 
 
-def case_facts(served: Served, view: CaseView) -> CaseFacts:
+def case_facts(served: Served, view: CaseView, case: Case) -> CaseFacts:
     """What the page of a case shows."""
     money, model = money_of(served), served.model
     beliefs = np.array([b.probability for b in view.posterior])
@@ -106,7 +101,7 @@ def case_facts(served: Served, view: CaseView) -> CaseFacts:
         risk=money.estimate(float((beliefs @ model.mistakes).min())),
         asked=len(view.history), n_features=model.n_features, panel=money(model.full_price),
         panel_share=f"{100 * view.cost / model.full_price:.0f} %" if model.full_price else None,
-        path=_path(served, view, money),
+        path=_path(served, view, case, money),
     )  # fmt: skip
 
 
@@ -147,15 +142,13 @@ def _range(low: float | None, high: float | None) -> str:
     return f"What matters is where it lies between {low:.6g} and {high:.6g}; numbers outside are fine."
 
 
-def _path(served: Served, view: CaseView, money: Money) -> list[Leg]:
-    """The answers in order; a case is a function of its answers, so taking them again gives each belief."""
-    case, chosen = served.model.start(view.max_cost), served.labels.index(view.label)
+def _path(served: Served, view: CaseView, case: Case, money: Money) -> list[Leg]:
+    """The answers in order, with the belief after each."""
+    chosen = served.labels.index(view.label)
     legs = []
-    for step in view.history:
-        column = served.columns[step.feature]
-        case.observe(read_value(served, column, step.value))
-        bar = _bar(view.label, float(case.posterior[chosen]), True)
-        meaning = _meaning(step, served.categories(column) is not None)
+    for step, belief in zip(view.history, case.beliefs[1:], strict=True):
+        bar = _bar(view.label, float(belief[chosen]), True)
+        meaning = _meaning(step, served.categories(served.columns[step.feature]) is not None)
         legs.append(Leg(title(served, step.feature), step.value, meaning, money(step.price), bar))
     return legs
 
@@ -167,7 +160,7 @@ def _meaning(step: Step, category: bool) -> str:
 
 
 @dataclass(frozen=True)
-class ModelFacts:
+class ModelPage:
     """A model for its page."""
 
     name: str
@@ -184,24 +177,24 @@ class ModelFacts:
     hidden: int
     never: int
     mistakes: list[tuple[str, list[str]]] | None
-    words: str | None
+    beliefs: str
+    policy: str
+    in_order: bool
 
 
-def model_facts(served: Served, view: ModelView) -> ModelFacts:
+def model_page(served: Served, view: ModelView) -> ModelPage:
     """What the page of a model shows."""
     money, model = money_of(served), served.model
     classes, others = _bars(view.classes, None)
-    describe = getattr(model, "describe", None)
     usual, rare = _order(served, view, money)
-    # Only such a model leaves features out of its order for good.
-    never = model.n_features - model.order.size if isinstance(model, SequentialModel) else 0
-    return ModelFacts(
+    never = model.n_features - len(model.questions())
+    return ModelPage(
         name=view.name, digest=view.digest, classes=classes, others=others, n_features=view.n_features,
         expected_cost=money.estimate(view.expected_cost), expected_n_features=f"{view.expected_n_features:.1f}",
         gap=_gap(view.optimality_gap, money), panel=money(model.full_price),
         features=usual, rare=rare, hidden=max(view.n_features - len(view.features) - never, 0), never=never,
         mistakes=None if len(view.classes) > _MOST_BARS else _mistakes(served, money),
-        words=str(describe()) if callable(describe) else None,
+        beliefs=model.beliefs.words, policy=model.policy.words, in_order=model.order is not None,
     )  # fmt: skip
 
 
@@ -216,25 +209,15 @@ def _order(
     served: Served, view: ModelView, money: Money
 ) -> tuple[list[tuple[str, str, Bar | None]], list[tuple[str, str]]]:
     """Features in order with their prices and how often the model expects to ask them; those it hardly asks apart."""
-    reach = _reach(served.model)
     usual: list[tuple[str, str, Bar | None]] = []
     rare = []
-    for k, feature in enumerate(view.features):
-        name, price = title(served, feature.name), money(feature.price)
-        chance = None if reach is None else reach[k] if k < len(reach) else 0.0
+    for feature, question in zip(view.features, served.model.questions(), strict=False):
+        name, price, chance = title(served, feature.name), money(feature.price), question.chance
         if chance is not None and chance < _RARE:
             rare.append((name, price))
         else:
             usual.append((name, price, None if chance is None else _bar("asked", min(chance, 1.0), True)))
     return usual, rare
-
-
-def _reach(model: Any) -> list[float] | None:
-    """How often each feature is asked, in order; None where there is no order."""
-    if isinstance(model, SequentialModel):
-        return model.rule.reach[1:].tolist()
-    expectation = getattr(getattr(model, "policy", None), "expectation", None)
-    return None if expectation is None else np.asarray(expectation.reach)[1:].tolist()
 
 
 def _mistakes(served: Served, money: Money) -> list[tuple[str, list[str]]]:

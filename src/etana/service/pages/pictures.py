@@ -1,8 +1,8 @@
 """The policy of a model as a picture, drawn once for each model file.
 
-An adaptive model gives its decision graph; a sequential one is told in words. Otherwise two classes give intervals of
-beliefs, stage by stage, three give the simplex, more give the chance of reaching each stage. Pictures are files of
-their own, which browsers show as images: nothing in them can run.
+Where every case is asked in one order, two classes give intervals of beliefs, stage by stage, three give the simplex,
+more give the chance of reaching each stage. Otherwise the questions are drawn as a graph. Pictures are files of their
+own, which browsers show as images: nothing in them can run.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import importlib.util
 import re
 import threading
-from typing import Any
 
-from etana.adaptive.export import branches
-from etana.adaptive.model import AdaptiveModel
-from etana.sequential.walking import SequentialModel
+from etana.model import Model
+from etana.reading import branches
 from etana.service.models import Models, Served
 
 __all__ = ["HEADERS", "Pictures"]
@@ -30,12 +28,7 @@ _WORDS = {
     "coloured where it decides. Dotted lines: 90 % and 99 % sure.",
 }
 _DEPTH, _LEAST = 3, 0.01  # of a decision graph that is drawn
-_REGRESSION = (
-    "After each answer two costs are compared: what deciding now is expected to cost, and what going on is. The latter "
-    "is a regression on the belief, learnt from training rows, another one for each number of features asked: a "
-    "formula for costs and not a border between beliefs, so it is not drawn. A case explains each of its steps in "
-    "figures."
-)
+_GRAPH = "The questions as a graph: from each, the answers lead to the next question or to a decision."
 _OTHER_WORDS = "The chance that a case gets to each number of features, and that it is decided there."
 
 
@@ -47,20 +40,12 @@ class Pictures:
         self._drawn: dict[str, bytes] = {}
         self._lock = threading.Lock()  # matplotlib's settings are shared by all threads
 
-    def words(self, served: Served) -> str | None:
-        """What the picture of a model shows; None if there is none."""
-        if isinstance(served.model, AdaptiveModel):
-            return "The questions as a graph: from each, the answers lead to the next question or to a decision."
-        if getattr(served.model, "policy", None) is None:
-            return None
-        return _WORDS.get(len(served.labels), _OTHER_WORDS)
+    def words(self, served: Served) -> str:
+        """What the picture of a model shows."""
+        return _GRAPH if served.model.order is None else _WORDS.get(len(served.labels), _OTHER_WORDS)
 
-    def instead(self, served: Served) -> str | None:
-        """What a page says where there is no picture; None where there is nothing to say."""
-        return _REGRESSION if isinstance(served.model, SequentialModel) else None
-
-    def available(self, served: Served) -> bool:
-        """Whether it can be drawn here."""
+    def available(self) -> bool:
+        """Whether pictures can be drawn here."""
         return importlib.util.find_spec("matplotlib") is not None
 
     def svg(self, served: Served) -> bytes:
@@ -73,13 +58,14 @@ class Pictures:
             return self._drawn[served.digest]
 
 
-def _draw(model: Any) -> bytes:
+def _draw(model: Model) -> bytes:
     from etana.plots import GraphDisplay, PolicyDisplay
     from etana.report.picture import draw_svg
 
-    if isinstance(model, AdaptiveModel):
+    stages = model.policy.stages
+    if stages is None:
         graph = GraphDisplay(branches(model, _DEPTH, _LEAST), model.classes, model.names)
         return _FONT.sub(_STACK, draw_svg("policy", graph.plot, graph.size, bbox_inches="tight"))
-    display = PolicyDisplay(model.policy, model.classes)
+    display = PolicyDisplay(stages, model.classes, model.priors)
     size = {2: (6.4, 4.0), 3: (6.0, 5.6)}.get(len(model.classes), (6.4, 3.6))
     return _FONT.sub(_STACK, draw_svg("policy", display.plot, size, bbox_inches="tight"))

@@ -1,1 +1,0 @@
-"""Which feature next, for this instance: a decision graph that grows where instances lead it."""

@@ -1,0 +1,180 @@
+"""Beliefs, and what a set of rows knows.
+
+*Beliefs* are learnt once: they say how values bear on the class. *Knowledge* is what some rows know now: it begins with
+nothing, and ``after(column, values)`` gives the knowledge of the same rows with one column more. Knowledge never
+changes, so that a case can take an answer back by forgetting the last one, and a policy can look at what an answer
+would lead to.
+
+All rows of a knowledge know the same columns, each its own values. Rows that are asked different columns part, and go
+on as two.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from etana.binning import Binner
+from etana.errors import InputError
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
+
+__all__ = ["Beliefs", "BinnedBeliefs", "Knowledge", "Possibility"]
+
+
+class Knowledge(metaclass=ABCMeta):
+    """What n rows know.
+
+    Attributes
+    ----------
+    known : tuple of int
+        Columns, in the order in which they became known.
+    posteriors : array (n, N)
+        Probability of each class for each row.
+    logs : array (n, N)
+        Logarithms of the posteriors, up to a constant for each row.
+    """
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    # Annotated, not declared abstract: some keep them, others work them out.
+    known: tuple[int, ...]
+    posteriors: np.ndarray
+    logs: np.ndarray
+
+    @abstractmethod
+    def after(self, column: int, values: np.ndarray) -> Knowledge:
+        """The same rows, each with its value (n,) of one column more; NaN where it is missing."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> Knowledge:
+        """Some of the rows: indices or a mask."""
+
+    def likelihoods(self, column: int) -> np.ndarray:
+        """P(value v | class i, what is known) of each row, (n, V, N); only where values fall into bins."""
+        raise InputError(f"{type(self).__name__} has no likelihoods: its beliefs put values into no bins")
+
+
+class Possibility(NamedTuple):
+    """An answer that may come: in words, its chance (None where that is not known), and what would be known then."""
+
+    words: str
+    chance: float | None
+    after: Knowledge
+
+
+class Beliefs(metaclass=ABCMeta):
+    """How values bear on the class.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns that a table must have.
+    priors : array (N,)
+        Probability of each class before anything is known.
+    levels : dict from column to array
+        Labels of the categorical columns.
+    """
+
+    n_features: int
+    priors: np.ndarray
+    levels: dict[int, np.ndarray]
+    has_likelihoods: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What kind of beliefs these are, for people."""
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What people may want to know of them: names and values."""
+        return [("beliefs", self.words)]
+
+    @property
+    def rows_at_once(self) -> int | None:
+        """How many rows are best taken together; None for all of them."""
+        return None
+
+    @property
+    @abstractmethod
+    def columns(self) -> np.ndarray:
+        """Columns that tell anything about the class."""
+
+    @abstractmethod
+    def begin(self, n_rows: int) -> Knowledge:
+        """Rows that know nothing."""
+
+    @abstractmethod
+    def meaning(self, column: int, value: float) -> str:
+        """What is understood of a value, in words."""
+
+    @abstractmethod
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """Between which values it matters where a number lies; None for labels, or where it does not matter."""
+
+    @abstractmethod
+    def possibilities(self, knowledge: Knowledge, column: int) -> list[Possibility]:
+        """Answers that one row may give when it is asked for a column."""
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and plain values, all that :meth:`restore` needs: what a model file holds of these beliefs."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, stored: State, n_classes: int) -> Beliefs:
+        """The beliefs whose :meth:`state` this is; everything in it is checked."""
+
+
+class BinnedBeliefs(Beliefs):
+    """Beliefs over values that fall into bins: they know the chance of every answer."""
+
+    binner: Binner
+    has_likelihoods: ClassVar[bool] = True
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Columns that a table must have."""
+        return self.binner.n_features
+
+    @property
+    def levels(self) -> dict[int, np.ndarray]:  # type: ignore[override]
+        """Labels of the categorical columns."""
+        return self.binner.levels
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The beliefs, and their bins."""
+        bins, binner = np.diff(self.binner.cell_offsets), self.binner
+        words = f"{binner.method}, {bins.min()} to {bins.max()} a feature; missing: {binner.missing}"
+        return [*super().facts(), ("bins", words)]
+
+    def range_of(self, column: int) -> tuple[float, float] | None:
+        """The outermost edges of a column's bins; None for labels, or where all values share a bin."""
+        return self.binner.range_of(column)
+
+    def meaning(self, column: int, value: float) -> str:
+        """The bin that a value falls into."""
+        # Labels that were not seen, and what else is no evidence, have the code -1; the binner has words for that.
+        code = int(self.binner.codes_of(column, np.array([value]))[0])
+        return "missing" if np.isnan(value) else self.binner.describe(column, code)
+
+    def possibilities(self, knowledge: Knowledge, column: int) -> list[Possibility]:
+        """One for each bin that can come, in the order of values."""
+        # P(v) = Delta(v) . pi, the denominator of the paper's Lemma 1: what each answer is weighed by in its Theorem 2.
+        chances = (knowledge.likelihoods(column)[0] @ knowledge.posteriors[0]).tolist()
+        return [
+            Possibility(self.binner.describe(column, code), chances[code], self.after_code(knowledge, column, code))
+            for code in range(len(chances))
+            # An answer that no class gives cannot come, and would leave a belief that is nowhere.
+            if chances[code] > 0
+        ]
+
+    @abstractmethod
+    def after_code(self, knowledge: Knowledge, column: int, code: int) -> Knowledge:
+        """What is known when a column has a value of this code."""

@@ -1,0 +1,303 @@
+"""What all classifiers share: reading tables, checking parameters, classification, new prices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from etana.binning import Binner
+from etana.case import Case, run_case
+from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
+from etana.errors import InputError
+from etana.likelihood import Counts
+from etana.model import Model
+from etana.parameters import anything, check_parameters, either, instance_of, one_of, seed, whole
+from etana.policies.expectation import Expectation
+from etana.table import Table, check_labels, plain_value, read_table
+from etana.walks import Acquisition
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
+
+__all__ = ["AcquiringClassifier", "BinnedClassifier"]
+
+_UNCHANGED = object()
+
+
+class AcquiringClassifier(ClassifierMixin, BaseEstimator):
+    """Reading of tables, classification and new prices, shared by all classifiers that acquire features."""
+
+    feature_costs: Any
+    misclassification_costs: Any
+    random_state: Any
+
+    classes_: np.ndarray
+    _model: Model | None
+
+    _parameters: ClassVar = {"feature_costs": anything, "misclassification_costs": anything, "random_state": seed}
+
+    # What the same classifier under new prices takes over.
+    _carried: tuple[str, ...] = ("classes_", "n_features_in_", "feature_names_in_")
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Check everything, learn from the rows, and make the model."""
+        check_parameters(self)
+        table, codes, weights = self._read(X, y, sample_weight, reset=True)
+        prices, mistakes = self._resolve_costs()
+        self._learn(table, codes, weights, prices, mistakes)
+        self._model = self._make_model(prices, mistakes)
+        return self
+
+    def _learn(
+        self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
+    ) -> None:
+        """Learn from training rows what new prices do not change."""
+        raise AssertionError("each classifier learns in its own way")
+
+    def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
+        """Beliefs and a policy for these prices."""
+        raise AssertionError("each classifier makes its model")
+
+    def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
+        prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
+        return prices, resolve_mistakes(self.misclassification_costs, self.classes_.size)
+
+    def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
+        """Classify rows, asking of each only the features that pay.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, (n, K)
+            Only the values that are asked for are read.
+        max_cost : float, optional
+            No instance is charged more than this for its features.
+        """
+        model = self._solved()
+        table = read_table(X)
+        self._note_features(X, table, reset=False)
+        return model.acquire(table, max_cost)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Decided class of each row."""
+        return self.acquire(X).labels
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Belief in each class at the stop."""
+        return self.acquire(X).posteriors
+
+    def start(self, max_cost: float | None = None) -> Case:
+        """A case that asks for one feature at a time."""
+        return self._solved().start(max_cost)
+
+    def ask(self, fetch: Callable[[Any], Any] | Mapping[Any, Callable[[], Any]], max_cost: float | None = None) -> Case:
+        """Run a case to its end, calling ``fetch(name)``, or ``fetch[name]()``, only for what is needed."""
+        return run_case(self.start(max_cost), fetch)
+
+    def with_costs(self, feature_costs: Any = _UNCHANGED, misclassification_costs: Any = _UNCHANGED) -> Self:
+        """The same classifier under new prices: no data, no new fit, only what depends on prices is made again."""
+        check_is_fitted(self)
+        new = clone(self)
+        if feature_costs is not _UNCHANGED:
+            new.feature_costs = feature_costs
+        if misclassification_costs is not _UNCHANGED:
+            new.misclassification_costs = misclassification_costs
+        for name in self._carried:
+            if hasattr(self, name):
+                setattr(new, name, getattr(self, name))
+        new._model = new._make_model(*new._resolve_costs())
+        return new
+
+    @property
+    def model_(self) -> Model:
+        """All that classification needs, without scikit-learn."""
+        return self._solved()
+
+    @property
+    def expectation_(self) -> Expectation:
+        """What an instance is expected to pay and to be asked: in all, by class, and by number of features."""
+        return self._solved().expectation
+
+    @property
+    def expected_cost_(self) -> float:
+        """Expected cost of an instance, features and mistakes."""
+        return self._solved().expected_cost
+
+    @property
+    def expected_cost_error_(self) -> float:
+        """One standard error of the expected cost; 0 where it is exact."""
+        return self._solved().expectation.standard_error
+
+    @property
+    def expected_n_features_(self) -> float:
+        """Expected number of features asked of an instance."""
+        return self._solved().expected_n_features
+
+    def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What a model file holds of the fit besides the model."""
+        return {}, {}
+
+    def restore_learnt(self, stored: State) -> None:
+        """Take over what :meth:`learnt_state` gave; the model is there already."""
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool, classes: np.ndarray | None = None
+    ) -> tuple[Table, np.ndarray, np.ndarray]:
+        """The table, class codes and weights of training data, all checked; sets what scikit-learn asks for."""
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; pass the class labels"
+            )
+        table = read_table(X)
+        self._note_features(X, table, reset)
+        for size, what in ((table.n_rows, "sample"), (table.n_features, "feature")):
+            if size == 0:
+                shape = (table.n_rows, table.n_features)
+                raise InputError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+        check_labels(y)
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        check_classification_targets(y)
+        if len(y) != table.n_rows:
+            raise InputError(f"X has {table.n_rows} rows and y has {len(y)} labels; give one label per row")
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        self.classes_ = np.unique(y) if classes is None else classes
+        codes = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
+        unknown = np.flatnonzero(self.classes_[codes] != y)
+        if unknown.size:
+            raise InputError(
+                f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes "
+                f"{self.classes_.tolist()}; name all classes in the first call: partial_fit(X, y, classes=...)"
+            )
+        return table, codes, weights
+
+    def _note_features(self, X: Any, table: Table, reset: bool) -> None:
+        """Remember number and names of the columns, or compare with those remembered."""
+        if not isinstance(X, Table):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            self.n_features_in_ = table.n_features
+            if table.names is not None:
+                self.feature_names_in_ = np.array(table.names, dtype=object)
+
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _seed(self) -> int:
+        """An integer seed; None stands for 0, so that the same data gives the same model."""
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        if hasattr(self.random_state, "integers"):
+            return int(self.random_state.integers(2**31 - 1))
+        return int(self.random_state.randint(2**31 - 1))
+
+    def _solved(self) -> Model:
+        check_is_fitted(self)
+        if self._model is None:
+            self._model = self._make_model(*self._resolve_costs())
+        return self._model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class BinnedClassifier(AcquiringClassifier):
+    """Bins and counts, shared by all classifiers over binned features."""
+
+    n_bins: Any
+    binning: Any
+    priors: Any
+    missing: Any
+
+    binner_: Binner
+    counts_: Counts
+
+    _parameters: ClassVar = {
+        "n_bins": either(one_of("auto"), whole(least=1)),
+        "binning": either(
+            one_of("supervised", "quantile", "uniform", "published"), instance_of(Binner, "a fitted etana.Binner")
+        ),
+        "missing": one_of("skip", "bin"),
+        "priors": anything,
+    }
+    _carried = (*AcquiringClassifier._carried, "binner_", "counts_")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from training data.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, (n, K)
+        y : array (n,)
+        sample_weight : array (n,), optional
+            A weight counts as that many copies of the row.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
+        self._resolve_priors(np.ones(self.classes_.size))
+        return super()._resolve_costs()
+
+    def _learn(
+        self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
+    ) -> None:
+        self._count_first(table, codes, weights)
+
+    def _count_first(self, table: Table, codes: np.ndarray, weights: np.ndarray) -> None:
+        """Bins and counts of the first rows."""
+        n = self.classes_.size
+        if isinstance(self.binning, Binner):
+            self._use_given_bins(table)
+            self.counts_ = Counts.of(self.binner_, table, codes, weights, n)
+            return
+        self.binner_ = Binner(self.binning, self.n_bins, self.missing)
+        self.counts_ = Counts.learn(self.binner_, table, codes, weights, n)
+
+    def _use_given_bins(self, table: Table) -> None:
+        if not hasattr(self.binning, "edges"):
+            raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
+        if self.binning.n_features != table.n_features:
+            raise InputError(
+                f"binning has bins for {self.binning.n_features} columns, but X has {table.n_features}; "
+                "fit the Binner on the same columns"
+            )
+        self.binner_ = self.binning
+
+    def _resolve_priors(self, counted: np.ndarray) -> np.ndarray:
+        n = counted.size
+        if isinstance(self.priors, str):
+            if self.priors == "empirical":
+                return counted / counted.sum()
+            if self.priors == "uniform":
+                return np.full(n, 1.0 / n)
+            raise InputError(f"priors is {self.priors!r}; it must be 'empirical', 'uniform' or one number per class")
+        p = np.asarray(self.priors, dtype=np.float64)
+        if p.shape != (n,) or not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
+            raise InputError(f"priors is {self.priors!r}; it must be {n} numbers >= 0 that sum to 1, one per class")
+        return p / p.sum()
+
+    def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The counts."""
+        return {"cells": self.counts_.cells, "classes": self.counts_.classes}, {}
+
+    def restore_learnt(self, stored: State) -> None:
+        """The counts; bins are those of the beliefs."""
+        self.binner_ = self.model_.beliefs.binner  # type: ignore[attr-defined]
+        offsets, n = self.binner_.cell_offsets, self.classes_.size
+        cells, totals = stored.array("cells", (int(offsets[-1]), n)), stored.array("classes", (n,))
+        for counts in (cells, totals):
+            if not (np.isfinite(counts).all() and (counts >= 0).all()):
+                raise InputError("a training count is negative or not finite")
+        self.counts_ = Counts(cells, offsets, totals)

@@ -1,0 +1,79 @@
+"""Training rows dealt into folds, by what is in them and not by how they are written down.
+
+Each row has a key, made of its values and the seed. Rows are sorted by key within their class, and classes by their
+size and the keys of their rows; folds are dealt along that order. So neither the order of the rows nor the names of the
+classes changes who falls into which fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from etana.table import Table
+
+__all__ = ["deal_folds", "in_folds", "row_keys", "sample_rows"]
+
+_BLOCK = 2**20  # values at once
+_SPREAD = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)  # odd numbers without a pattern
+_HALF = np.uint64(32)
+
+
+def row_keys(table: Table, seed: int = 0) -> np.ndarray:
+    """A key for each row (n,), uint64: the same for the same values, whatever row they stand in."""
+    salts = np.random.default_rng(seed).integers(1, 2**63, table.n_features, dtype=np.uint64)
+    if table.sparse is not None:
+        by_row = table.sparse.tocsr()
+        told = _mix(by_row.data.astype(np.float64), salts[by_row.indices])
+        rows = np.repeat(np.arange(table.n_rows), np.diff(by_row.indptr))
+        keys = np.zeros(table.n_rows, dtype=np.uint64)
+        np.add.at(keys, rows, told)
+        return keys
+    keys = np.zeros(table.n_rows, dtype=np.uint64)
+    levels = {k: table.levels(k) for k in table.categorical}
+    width = max(_BLOCK // max(table.n_rows, 1), 1)
+    for first in range(0, table.n_features, width):
+        columns = slice(first, min(first + width, table.n_features))
+        block = np.asarray(table.block(columns, levels), dtype=np.float64)
+        # A sum: columns can be added block by block, in any order, and each has a salt of its own.
+        keys += _mix(block, salts[columns]).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _mix(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """Numbers that look random; 0 for a value of 0, which a sparse table does not store."""
+    bits = np.where(np.isnan(values), np.nan, values).view(np.uint64) + salts
+    for factor in _SPREAD:
+        bits = (bits ^ (bits >> _HALF)) * factor
+    return np.where(values == 0, np.uint64(0), bits ^ (bits >> _HALF))
+
+
+def _ranked(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Rows class by class, in the order of their keys."""
+    totals = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(totals, codes, keys)
+    # Classes are told apart by their size and rows, and not by their names.
+    classes = np.lexsort((totals, np.bincount(codes, minlength=totals.size)))
+    return np.lexsort((keys, np.argsort(classes)[codes]))
+
+
+def deal_folds(codes: np.ndarray, n_folds: int, keys: np.ndarray) -> np.ndarray:
+    """A fold for each row, classes dealt out evenly."""
+    folds = np.empty(codes.size, dtype=np.int64)
+    folds[_ranked(codes, keys)] = np.arange(codes.size) % n_folds
+    return folds
+
+
+def in_folds(folds: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Training rows and held-out rows of each fold."""
+    for fold in range(int(folds.max()) + 1):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+def sample_rows(codes: np.ndarray, most: int, keys: np.ndarray) -> np.ndarray:
+    """At most so many rows, every class in proportion; all of them if there are no more."""
+    if codes.size <= most:
+        return np.arange(codes.size)
+    # Rows lie class by class; steps of equal length meet each class as often as its share.
+    return np.sort(_ranked(codes, keys)[(np.arange(most) * codes.size) // most])

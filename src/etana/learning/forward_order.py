@@ -1,0 +1,302 @@
+"""Which feature comes first, when features depend on each other: greedy forward selection by nearest neighbours.
+
+At each step every candidate is tried beside the features chosen before it.  Its *gain* is how much the log loss of
+leave-one-out nearest-neighbour votes falls, on the rows that would still be asked: those whose decision is expected
+to cost more than the cheapest feature left.  A row counts in proportion to what its worst mistake costs.  The next
+feature is the one with the largest
+
+    (gain - half its standard error) / price,
+
+group fees counted as they fall due; where no candidate gains, the one that loses least.  After `PATIENCE` steps in a
+row without gain, or when no row would be asked any more, the order ends with the last feature that gained.
+
+Features that mean something only together (an exclusive or) are found as soon as one of them is in.  Where no feature
+gains alone, the first is the one that gains most with a second.
+
+Votes of the chosen features are counted for several numbers of neighbours; at each stage the number with the least
+loss is taken.  The row itself has no vote, so they serve as the posteriors of its walk.
+
+:class:`EstimatorSearch` does the same with cross-validated probabilities of any classifier: slower by far, since every
+candidate of every step is a fit for every fold.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from etana.beliefs.prefixes.estimators import posteriors_of
+from etana.costs import ResolvedCosts
+from etana.kernels import neighbours as kernel
+from etana.kernels.neighbours import Neighbourhood
+from etana.learning.estimators import fit_one
+from etana.learning.folds import in_folds
+from etana.policies.regression import stop_costs
+from etana.threads import over_chunks
+
+__all__ = ["EstimatorSearch", "Found", "NeighbourSearch"]
+
+PATIENCE = 3
+SIZES = np.array([5, 10, 20, 40, 80])
+_SCORING = 10  # neighbours that score a candidate
+_HALF = 0.5
+_SCORED_ROWS = 1500  # rows, evenly spread, on which a candidate is scored
+_LEAST_SORTED = 128
+_PAIRED = 16  # first features that are tried with every second
+_FREE = 1e-3  # a free feature is taken to cost this share of the dearest
+
+
+@dataclass(frozen=True)
+class Found:
+    """An order, and what nearest neighbours made of it.
+
+    Attributes
+    ----------
+    features : array (K,)
+        Positions among the candidates.
+    sizes : array (K,)
+        Number of neighbours at each stage; 0 where an estimator searched.
+    posteriors : array (K, n, N)
+        Posteriors of the rows after each stage, made without the row itself.
+    """
+
+    features: np.ndarray
+    sizes: np.ndarray
+    posteriors: np.ndarray
+
+
+class Search(metaclass=ABCMeta):
+    """A greedy search in progress.
+
+    Parameters
+    ----------
+    codes : array (n,)
+    prices : ResolvedCosts
+        Of the candidates.
+    mistakes : array (N, N)
+    """
+
+    def __init__(self, codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray) -> None:
+        n, n_classes = codes.size, mistakes.shape[0]
+        self.codes, self.prices, self.mistakes = codes, prices, mistakes
+        self.prior = np.bincount(codes, minlength=n_classes) / n
+        # Log loss knows no costs; rows whose class is dear to miss count for more.
+        worst = mistakes.max(axis=1)[codes]
+        self.weights = worst / worst.mean() if worst.any() else np.ones(n)
+        self.losses = -self.weights * np.log(self.prior[codes])
+        self.beliefs = np.tile(self.prior, (n, 1))
+        self.chosen: list[int] = []
+
+    @abstractmethod
+    def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gain of each candidate that is left on these rows, and its standard error."""
+
+    @abstractmethod
+    def _add(self, feature: int) -> tuple[int, np.ndarray]:
+        """Take the feature in; the number of neighbours that serves best now, and the posteriors."""
+
+    def run(self, most: int, to_the_end: bool = False, tell: Callable[[int], object] = lambda n_chosen: None) -> Found:
+        """Choose at most ``most`` features, or exactly as many (if there are) where gains cannot be trusted."""
+        if self.codes.size < 2:
+            most = 0
+        sizes: list[int] = []
+        posteriors: list[np.ndarray] = []
+        kept = 0
+        while len(self.chosen) < min(most, self.prices.full.size) and len(self.chosen) - kept < PATIENCE:
+            rows = np.arange(self.codes.size) if to_the_end else self._rows_that_go_on()
+            if not rows.size:
+                break
+            feature, gained = self._best(rows)
+            if not self.chosen and not gained:
+                feature = self._first_of_a_pair(rows)
+            size, posterior = self._add(feature)
+            sizes.append(size)
+            posteriors.append(posterior)
+            # A few steps without gain may lead to one with; what follows the last gain is dropped.
+            kept = len(self.chosen) if gained or to_the_end else kept
+            tell(len(self.chosen))
+        shape = (kept, self.codes.size, self.prior.size)
+        return Found(
+            np.array(self.chosen[:kept], dtype=np.int64),
+            np.array(sizes[:kept], dtype=np.int64),
+            np.array(posteriors[:kept]).reshape(shape),
+        )
+
+    def _left(self) -> np.ndarray:
+        left = np.ones(self.prices.full.size, dtype=bool)
+        left[self.chosen] = False
+        return np.flatnonzero(left)
+
+    def _marginal(self, features: np.ndarray) -> np.ndarray:
+        """What each feature costs now that others were bought."""
+        bought = np.isin(self.prices.group[features], self.prices.group[self.chosen])
+        shared = bought & (self.prices.group[features] >= 0)
+        return np.where(shared, self.prices.discounted[features], self.prices.full[features])
+
+    def _rows_that_go_on(self) -> np.ndarray:
+        # Who risks less than the cheapest feature left would not be asked it, so its loss does not matter.
+        cheapest = self._marginal(self._left()).min()
+        rows = np.flatnonzero(stop_costs(self.beliefs, self.mistakes) > cheapest)
+        return rows[np.linspace(0, rows.size - 1, min(rows.size, _SCORED_ROWS)).astype(np.int64)]
+
+    def _best(self, rows: np.ndarray) -> tuple[int, bool]:
+        """The next feature, and whether it gains."""
+        left = self._left()
+        gains, errors = self._score(left, rows)
+        sure = gains - _HALF * errors
+        if (sure > 0).any():
+            price = self._marginal(left)
+            dearest = price.max()
+            # Free features have no rate; a small price keeps them comparable, and first.
+            rate = sure / np.maximum(price, _FREE * dearest if dearest > 0 else 1.0)
+            return int(left[np.argmax(rate)]), True
+        return int(left[np.argmax(sure)]), False
+
+    def _first_of_a_pair(self, rows: np.ndarray) -> int:
+        """Where no feature tells anything alone: that one of the likeliest which tells most with a second."""
+        left = self._left()
+        likely = left[np.argsort(-self._score(left, rows)[0], kind="stable")[:_PAIRED]]
+        return int(likely[np.argmax([self._gain_of_pair(int(first), rows) for first in likely])])
+
+    def _gain_of_pair(self, first: int, rows: np.ndarray) -> float:
+        # A pair is only tried: the search goes on from where it was.
+        trial = deepcopy(self)
+        trial._add(first)
+        if not trial._left().size:
+            return -np.inf
+        gains, errors = trial._score(trial._left(), rows)
+        return float((self.losses - trial.losses)[rows].mean() + (gains - _HALF * errors).max())
+
+
+class NeighbourSearch(Search):
+    """Candidates judged by nearest neighbours; ``encoded`` has an array (n, w) for each, scaled for distances."""
+
+    def __init__(
+        self, encoded: list[np.ndarray], codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
+    ) -> None:
+        super().__init__(codes, prices, mistakes)
+        n = codes.size
+        self.offsets = np.concatenate(([0], np.cumsum([block.shape[1] for block in encoded], dtype=np.int64)))
+        self.columns = np.empty((int(self.offsets[-1]), n), dtype=np.float32)
+        for k, block in enumerate(encoded):
+            self.columns[self.offsets[k] : self.offsets[k + 1]] = block.T
+        # More neighbours than a third of the rows are hardly neighbours.
+        self.sizes = SIZES[max(n // 3, SIZES[0]) >= SIZES]
+        self.distances = np.zeros((n, n), dtype=np.float32)
+        self.base = np.zeros((n, n), dtype=np.float32)
+        self.n_sorted = min(max(_LEAST_SORTED, n // 8), n)
+        self.order = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+
+    @property
+    def _rows(self) -> Neighbourhood:
+        """The rows and their distances, as the kernels take them."""
+        return Neighbourhood(self.base, self.order, self.n_sorted, self.columns, self.codes)
+
+    def _scoring(self) -> kernel.Scoring:
+        return kernel.Scoring(self.weights, self.losses, self.prior)
+
+    def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gains, errors = np.empty(left.size), np.empty(left.size)
+        single = np.diff(self.offsets)[left] == 1
+        k = min(_SCORING, self.codes.size - 1)
+        if not self.chosen and single.all():
+            columns = self.offsets[left]
+            places = np.argsort(self.columns[columns], axis=1).astype(np.int32)
+
+            def run(first: int, last: int) -> None:
+                kernel.score_first(self._rows, places, self._scoring(), k, columns, first, last, gains, errors)
+
+        else:
+
+            def run(first: int, last: int) -> None:
+                kernel.score_candidates(
+                    self._rows, self.offsets, self._scoring(), rows, k, left, first, last, gains, errors
+                )
+
+        over_chunks(run, left.size, 1)
+        return gains, errors
+
+    def _add(self, feature: int) -> tuple[int, np.ndarray]:
+        """Take the feature in; the number of neighbours that serves best now, and their posteriors."""
+        lo, hi = int(self.offsets[feature]), int(self.offsets[feature + 1])
+        n = self.codes.size
+        votes = np.empty((self.sizes.size, n, self.prior.size))
+
+        def run(first: int, last: int) -> None:
+            kernel.leave_one_out(self._rows, lo, hi, self.sizes, first, last, votes)
+            for c in range(lo, hi):
+                self.distances[first:last] += (self.columns[c, first:last, None] - self.columns[c]) ** 2
+            self._sort(slice(first, last))
+
+        over_chunks(run, n, 64)
+        self.chosen.append(feature)
+        # As the beliefs do (beliefs.prefixes.neighbours): one further vote, spread like the prior.
+        posteriors = (votes + self.prior) / (votes.sum(axis=2, keepdims=True) + 1.0)
+        losses = -self.weights * np.log(posteriors[:, np.arange(n), self.codes])
+        best = int(losses.mean(axis=1).argmin())
+        # Candidates are scored with a fixed number of neighbours, so the loss to beat has the same.
+        self.losses = losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])]
+        self.beliefs = posteriors[best]
+        return int(self.sizes[best]), posteriors[best]
+
+    def _sort(self, rows: slice) -> None:
+        """The nearest rows first, in order; the rest behind them as they come, which is enough and much faster."""
+        distances = self.distances[rows]
+        order = np.argpartition(distances, self.n_sorted - 1, axis=1)
+        near = order[:, : self.n_sorted]
+        order[:, : self.n_sorted] = np.take_along_axis(
+            near, np.argsort(np.take_along_axis(distances, near, axis=1), axis=1), axis=1
+        )
+        self.order[rows] = order
+        self.base[rows] = np.take_along_axis(distances, order, axis=1)
+
+
+class EstimatorSearch(Search):
+    """Candidates judged by an estimator; ``encoded`` has an array (n, w) for each, as the estimator takes it."""
+
+    def __init__(
+        self,
+        encoded: list[np.ndarray],
+        codes: np.ndarray,
+        prices: ResolvedCosts,
+        mistakes: np.ndarray,
+        estimator: Any,
+        folds: np.ndarray,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__(codes, prices, mistakes)
+        self.encoded, self.estimator, self.folds, self.n_jobs = encoded, estimator, folds, n_jobs
+        self.floor = 1.0 / (codes.size + self.prior.size)
+
+    def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        losses = Parallel(n_jobs=self.n_jobs)(delayed(self._losses)(int(feature)) for feature in left)
+        gains = np.array([self.losses[rows] - loss[rows] for loss in losses])
+        return gains.mean(axis=1), gains.std(axis=1) / np.sqrt(rows.size)
+
+    def _add(self, feature: int) -> tuple[int, np.ndarray]:
+        self.losses, self.beliefs = self._losses(feature), self._posteriors(feature)
+        self.chosen.append(feature)
+        return 0, self.beliefs
+
+    def _losses(self, feature: int) -> np.ndarray:
+        posterior = self._posteriors(feature)[np.arange(self.codes.size), self.codes]
+        floor = self.floor * self.prior[self.codes]
+        return -self.weights * np.log((1 - self.floor) * posterior + floor)
+
+    def _posteriors(self, feature: int) -> np.ndarray:
+        X = np.concatenate([self.encoded[f] for f in (*self.chosen, feature)], axis=1)
+        return out_of_fold(self.estimator, X, self.codes, self.prior, self.folds)
+
+
+def out_of_fold(estimator: Any, X: np.ndarray, codes: np.ndarray, prior: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Posteriors (n, N) of each row by the estimator fitted on the other folds."""
+    out = np.empty((codes.size, prior.size))
+    for training, held_out in in_folds(folds):
+        out[held_out] = posteriors_of(fit_one(estimator, X[training], codes[training]), X[held_out], prior)
+    return out

@@ -1,0 +1,256 @@
+"""From training rows to a choice for each instance: the strength of the shrinkage, and the stopping rule.
+
+Held-out rows decide which way to choose (information, or looking ahead: see :mod:`etana.policies.instance_choice`) and
+which strength m. Each fold's rows walk by beliefs learnt from the other folds, bins included; the mean of what they
+then really pay, features and mistakes, is the cost of the way. The cheapest strength of each way is kept, and
+look-ahead gives way to information only where information is cheaper by more than one standard error of the difference:
+with few rows, and mistakes that are rare and dear, smaller differences are chance. The beliefs themselves are then
+learnt from all rows.
+
+What is learnt from rows (:class:`LearntPaths`) does not depend on prices. New prices let the same held-out rows walk
+again, for the way that was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from etana.beliefs.path_counts import PathCounts
+from etana.binning import Binner
+from etana.costs import ResolvedCosts
+from etana.learning.folds import deal_folds, in_folds, row_keys
+from etana.learning.walks import Walks, fit_rule
+from etana.likelihood import Counts
+from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
+from etana.table import Table
+from etana.walks.graph import Graph
+
+__all__ = ["ChoiceSettings", "FittedChoice", "HeldOut", "LearntPaths", "Way", "fit_choice", "learn_paths"]
+
+_STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
+_STRENGTHS_AHEAD = (50.0, 20.0, 10.0, 5.0)  # the fewer, the less chance has to say
+_FOLDS = 5
+_FEW = 200  # rows below which folds are drawn twice
+_LEAST = 0.1  # a walk ends where a mistake is expected to cost less than this share of the next price
+_DEEPEST = 64  # and after this many features
+_FREE = 1e-9
+_WALKS = 4096
+_MOST_STEPS = 3  # that are looked ahead
+_MOST_WORK = 3e8  # cells that may be looked at for it, over all training rows
+_ROWS_AHEAD = 32  # rows that share a path, roughly
+_NO_LIMIT = 2**31 - 1
+
+
+class Way(NamedTuple):
+    """Strength of the shrinkage, and steps looked ahead; 0 steps is information and the fitted rule."""
+
+    m: float
+    levels: int
+
+
+class TrainingRows(NamedTuple):
+    """Training rows: table, classes, weights."""
+
+    table: Table
+    classes: np.ndarray
+    weights: np.ndarray
+
+    def take(self, index: np.ndarray) -> TrainingRows:
+        """Some of the rows."""
+        return TrainingRows(self.table.rows(index), self.classes[index], self.weights[index])
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,)."""
+
+    beliefs: PathCounts
+    codes: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class LearntPaths:
+    """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold."""
+
+    beliefs: PathCounts
+    held_out: tuple[HeldOut, ...]
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """Parameters of the classifier that bear on the fit, checked."""
+
+    m: float | str
+    look_ahead: bool | int | str
+    walks: str
+    max_features: int | None
+    max_nodes: int
+    seed: int
+
+    @property
+    def deepest(self) -> int:
+        """Most features that are asked."""
+        return _NO_LIMIT if self.max_features is None else int(self.max_features)
+
+
+@dataclass(frozen=True)
+class FittedChoice:
+    """Beliefs and policy, the way in use, and the cost of held-out rows for each way that was tried."""
+
+    beliefs: PathCounts
+    policy: InstanceChoice
+    way: Way
+    costs: dict[Way, float]
+
+
+def learn_paths(
+    rows: tuple[Table, np.ndarray, np.ndarray], binner: Binner, counts: Counts, priors: np.ndarray,
+    prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, bins_given: bool = False,
+) -> LearntPaths:  # fmt: skip
+    """Beliefs from training rows that are binned and counted. Prices matter only where there are more columns than can
+    be held. Bins that were given stay for all folds; others are chosen again, for they have seen the labels."""
+    floor = _FREE * scale_of(priors, mistakes)
+    per = np.maximum(np.minimum(prices.full, prices.discounted), floor)
+    every = TrainingRows(*rows)
+    beliefs = PathCounts.learn(binner, counts, every, priors, per)
+    ways = _ways(beliefs, settings)
+    # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
+    needed = len(ways) > 1 or (settings.walks == "rows" and not ways[0].levels)
+    held_out = _held_out(every, binner, bins_given, priors, per, settings.seed) if needed else ()
+    return LearntPaths(beliefs, tuple(held_out))
+
+
+def _held_out(
+    every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int
+) -> Iterator[HeldOut]:
+    for learning, held in _folds(every, seed):
+        part, rest = every.take(learning), every.take(held)
+        # Supervised bins have seen the labels of held-out rows, which would make these look too good.
+        own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
+        count = Counts.of if bins_given else Counts.learn
+        counts = count(own, *part, priors.size)
+        beliefs = PathCounts.learn(own, counts, part, priors, per)
+        codes = own.encode(rest.table, beliefs.candidates).astype(beliefs.codes.dtype)
+        yield HeldOut(beliefs, codes, rest.classes, rest.weights)
+
+
+def _folds(every: TrainingRows, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out; classes are spread evenly over the folds."""
+    n = every.classes.size
+    if n == 1:
+        yield np.arange(1), np.arange(1)
+        return
+    for again in range(2 if n < _FEW else 1):
+        keys = row_keys(every.table, seed + again)
+        yield from in_folds(deal_folds(every.classes, min(_FOLDS, n), keys))
+
+
+def fit_choice(
+    paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, way: Way | None = None
+) -> FittedChoice:
+    """The policy for these prices; with a ``way`` only its stopping rule is learnt, else held-out rows choose one."""
+    ways = _ways(paths.beliefs, settings) if way is None else [way]
+    chosen, rule = ways[0], ASK_ON
+    costs: dict[Way, float] = {}
+    if len(ways) > 1 or (settings.walks == "rows" and not chosen.levels):
+        chosen, rule, costs = _by_held_out_rows(paths, prices, mistakes, settings, ways)
+    beliefs = paths.beliefs.with_strength(chosen.m)
+    if settings.walks == "model" and not chosen.levels:
+        rule = fit_rule(_drawn(beliefs, prices, mistakes, settings))
+    policy = InstanceChoice(
+        beliefs.candidates, beliefs.priors, prices, mistakes, rule, most_features=settings.deepest,
+        levels=chosen.levels, most_states=settings.max_nodes, seed=settings.seed,
+    )  # fmt: skip
+    return FittedChoice(beliefs, policy, chosen, costs)
+
+
+def _ways(beliefs: PathCounts, settings: ChoiceSettings) -> list[Way]:
+    """What held-out rows choose among; the first of equals wins."""
+    steps: list[Any] = [settings.look_ahead]
+    if settings.look_ahead == "auto":
+        steps = [0, _affordable(beliefs)]
+    elif isinstance(settings.look_ahead, bool | np.bool_):
+        steps = [(_affordable(beliefs) or 2) if settings.look_ahead else 0]
+    return [Way(m, int(n)) for n in dict.fromkeys(steps) for m in _strengths(settings.m, n)]
+
+
+def _strengths(m: Any, levels: int) -> tuple[float, ...]:
+    if m != "auto":
+        return (float(m),)
+    return _STRENGTHS_AHEAD if levels else _STRENGTHS
+
+
+def _affordable(beliefs: PathCounts) -> int:
+    """Most steps that can be looked ahead at every state in good time; 0 if not even two."""
+    n_features, n_rows = beliefs.codes.shape
+    branching = float(beliefs.offsets[-1])
+    for levels in range(_MOST_STEPS, 1, -1):
+        if n_rows * branching ** (levels - 1) * n_features * _ROWS_AHEAD <= _MOST_WORK:
+            return levels
+    return 0
+
+
+def _by_held_out_rows(
+    paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, ways: list[Way]
+) -> tuple[Way, np.ndarray, dict[Way, float]]:
+    walks: dict[Way, Walks] = {}
+    for way in ways:
+        parts = []
+        for part in paths.held_out:
+            graph = _open_graph(part.beliefs.with_strength(way.m), prices, mistakes, settings, way.levels)
+            # A graph without limit holds all rows at once, so the first part is the whole.
+            _, last, ends = next(graph.retrace(part.codes))
+            parts.append(Walks.of(graph, ends[:last]))
+        walks[way] = Walks.joined(parts)
+    truth = np.concatenate([part.classes for part in paths.held_out])
+    weights = np.concatenate([part.weights for part in paths.held_out])
+    scale = scale_of(paths.beliefs.priors, mistakes)
+    rules = {way: ASK_ON if way.levels else fit_rule(walks[way]) for way in ways}
+    paid = {way: scale * walks[way].costs(rules[way], truth, mistakes / scale) for way in ways}
+    best = cheapest_way(paid, weights, paths.beliefs.classes.size)
+    return best, rules[best], {way: float(np.average(paid[way], weights=weights)) for way in ways}
+
+
+def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: int) -> Way:
+    """The cheapest that looks ahead, unless information is cheaper by more than a standard error."""
+
+    def cheapest(ways: list[Way]) -> list[Way]:
+        return [min(ways, key=lambda way: np.average(paid[way], weights=weights))] if ways else []
+
+    both = cheapest([way for way in paid if way.levels]) + cheapest([way for way in paid if not way.levels])
+    if len(both) == 1:
+        return both[0]
+    ahead, information = both
+    # The same rows walked both ways: the error of the difference is far smaller than that of either cost.
+    extra = paid[ahead] - paid[information]
+    mean = np.average(extra, weights=weights)
+    # By the number of rows, not of walks: rows that were dealt twice are no further evidence.
+    error = np.sqrt(np.average((extra - mean) ** 2, weights=weights) / n_rows)
+    return information if mean > error else ahead
+
+
+def _open_graph(
+    beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0
+) -> Graph:
+    """A graph that asks on and on, or as long as looking ahead finds a plan that pays."""
+    policy = InstanceChoice(
+        beliefs.candidates, beliefs.priors, prices, mistakes, ASK_ON, least=1.0 if levels else _LEAST,
+        most_features=min(settings.deepest, _DEEPEST), levels=levels, most_states=_NO_LIMIT,
+    )  # fmt: skip
+    return Graph(beliefs, policy)
+
+
+def _drawn(beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings) -> Walks:
+    """Walks of instances that are drawn from the model."""
+    graph = _open_graph(beliefs, prices, mistakes, settings)
+    steps = min(settings.deepest, _DEEPEST) + 1
+    # Another stream than the one the expectation is drawn from: a rule is not judged by what it was learnt from.
+    draws = np.random.default_rng([settings.seed, 1]).random((_WALKS, steps))
+    _, last, ends = next(graph.draw(draws))
+    return Walks.of(graph, ends[:last])

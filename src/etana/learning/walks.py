@@ -1,0 +1,181 @@
+"""When to stop: backward regression on walks.
+
+A *walk* is an instance that was asked on and on, without stopping. At its d-th state, stopping would cost g_d, the
+expected cost of the best decision; going on costs the next price c_d and then whatever the rule pays from there:
+
+    W_d = g_d if the rule stops there, else c_d + W_(d+1)
+
+The rule estimates what going on costs beyond stopping, c_d + W_(d+1) - g_d, by least squares on a few numbers of the
+state (:func:`etana.kernels.choice.describe`), and stops where the estimate is not negative. Walks under the new rule
+give new costs to regress on; of all rules met, the one whose walks cost least is kept. The regression is over states of
+all depths at once: at which step a state is reached does not matter for what is best there.
+
+Walks of held-out training rows know how features depend on each other; walks that are drawn from a model tell what is
+best under that model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from etana.beliefs.base import Beliefs, Knowledge
+from etana.kernels import choice
+from etana.kernels import graph as kernel
+from etana.kernels.rules import decide_rows
+from etana.policies.instance_choice import ASK_ON, InstanceChoice
+from etana.table import Table
+from etana.walks.graph import Graph
+
+__all__ = ["Walks", "fit_rule", "follow"]
+
+_ROUNDS = 10
+_RIDGE = 0.1
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Walks to their end, as arrays (walks, steps); a walk of d features has d + 1 states.
+
+    Attributes
+    ----------
+    basis : array (walks, steps, F)
+    risks, prices, spent : arrays (walks, steps)
+        In units of the graph's scale.
+    decisions : array (walks, steps)
+        Class that would be decided at each state.
+    lengths : array (walks,)
+        States of each walk.
+    """
+
+    basis: np.ndarray
+    risks: np.ndarray
+    prices: np.ndarray
+    spent: np.ndarray
+    decisions: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph, ends: np.ndarray) -> Walks:
+        """The walks that ended at these nodes."""
+        links, setting = graph.nodes.links, graph.setting
+        lengths = links[ends, kernel.DEPTH] + 1
+        nodes = np.zeros((ends.size, int(lengths.max(initial=1))), dtype=np.int64)
+        kernel.trace(ends, links, nodes)
+        facts = graph.nodes.facts[: graph.n_nodes]
+        decided = np.empty(graph.n_nodes, dtype=np.int64)
+        decide_rows(np.exp(graph.nodes.logs[: graph.n_nodes]), setting.regrets, decided)
+        return cls._of_states(facts[nodes], decided[nodes], lengths, setting.scale)
+
+    @classmethod
+    def _of_states(cls, facts: np.ndarray, decided: np.ndarray, lengths: np.ndarray, scale: float) -> Walks:
+        """From the facts (walks, steps, N_FACTS) of all states; see :mod:`etana.kernels.choice`."""
+        return cls(
+            facts[..., choice.BASIS :], facts[..., choice.RISK], facts[..., choice.PRICE] / scale,
+            facts[..., choice.SPENT] / scale, decided, lengths,
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: list[Walks]) -> Walks:
+        """Walks of several graphs together."""
+        steps = max(p.risks.shape[1] for p in parts)
+
+        def together(name: str) -> np.ndarray:
+            arrays = [getattr(p, name) for p in parts]
+            pads = [[(0, 0), (0, steps - a.shape[1])] + [(0, 0)] * (a.ndim - 2) for a in arrays]
+            return np.concatenate([np.pad(a, pad) for a, pad in zip(arrays, pads, strict=True)])
+
+        basis, risks, prices, spent, decisions = map(together, ("basis", "risks", "prices", "spent", "decisions"))
+        return cls(basis, risks, prices, spent, decisions, np.concatenate([p.lengths for p in parts]))
+
+    def stops(self, rule: np.ndarray) -> np.ndarray:
+        """Position at which each walk stops under a rule."""
+        # The test of kernels.choice.stops, for all states at once.
+        going = (self.basis @ rule < 0) & (self.risks > self.prices) | (self.prices == 0)
+        # A walk stops at its last state at the latest: there was nothing more to ask.
+        last = np.arange(self.risks.shape[1]) >= self.lengths[:, None] - 1
+        return (~going | last).argmax(axis=1)
+
+    def costs(self, rule: np.ndarray, truth: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
+        """What each walk really pays under a rule, features and mistakes, its class being known; ``mistakes`` in
+        units of the scale."""
+        at = np.arange(self.lengths.size), self.stops(rule)
+        return self.spent[at] + mistakes[truth, self.decisions[at]]
+
+    def expected(self, rule: np.ndarray) -> float:
+        """Mean cost under a rule, mistakes as the beliefs expect them."""
+        at = np.arange(self.lengths.size), self.stops(rule)
+        return float((self.spent[at] + self.risks[at]).mean())
+
+
+def fit_rule(walks: Walks) -> np.ndarray:
+    """The rule with the least expected cost among those that backward regression meets."""
+    steps = walks.risks.shape[1]
+    inside = np.arange(steps - 1) < walks.lengths[:, None] - 1
+    # Free features are asked whatever the rule says, so their states teach it nothing.
+    paid = inside & (walks.prices[:, :-1] > 0)
+    if not paid.any():
+        return ASK_ON.copy()
+    basis, risks = walks.basis[:, :-1][paid], walks.risks[:, :-1][paid]
+    # What remains to be paid varies about as much as the risk there; near certainty, where stops are decided, small
+    # differences count. 0.02 keeps states that are all but certain from counting for everything.
+    weights = 1.0 / np.sqrt(risks + 0.02)
+    weighted = basis * weights[:, None]
+    # The ridge is counted in walks: states of one walk are not independent of each other.
+    ridge = _RIDGE * paid.sum() / walks.lengths.size * np.eye(basis.shape[1])
+    gram = weighted.T @ weighted + ridge
+    # The first round asks as long as the next feature could pay at all.
+    stop = ~(walks.risks > walks.prices)
+    best, least = None, np.inf
+    for _ in range(_ROUNDS):
+        # Longstaff and Schwartz: costs to go are those of the walks themselves; only the decision is taken by the fit.
+        onward = walks.prices[:, :-1] + _to_go(walks, stop)[:, 1:]
+        extra = (onward - walks.risks[:, :-1])[paid]
+        rule = np.linalg.solve(gram, weighted.T @ (extra * weights))
+        cost = walks.expected(rule)
+        # Rounds need not come closer and closer; the best rule met is kept.
+        if cost < least:
+            best, least = rule, cost
+        stop = (walks.basis @ rule >= 0) & (walks.prices > 0)
+    assert best is not None
+    return best
+
+
+def _to_go(walks: Walks, stop: np.ndarray) -> np.ndarray:
+    """W_d: what each state of each walk pays from there under a rule."""
+    out = walks.risks.copy()
+    for d in range(walks.risks.shape[1] - 2, -1, -1):
+        going = ~stop[:, d] & (d < walks.lengths - 1)
+        out[going, d] = walks.prices[going, d] + out[going, d + 1]
+    return out
+
+
+def follow(beliefs: Beliefs, policy: InstanceChoice, table: Table) -> Walks:
+    """Walks of the rows of a table, for any beliefs that have likelihoods: each row asked as long as the policy asks.
+
+    A policy with the rule :data:`~etana.policies.instance_choice.ASK_ON` asks on and on. For path counts a graph is
+    much faster (:meth:`Walks.of`).
+    """
+    n = table.n_rows
+    states: list[list[tuple[np.ndarray, int]]] = [[] for _ in range(n)]
+    todo: list[tuple[np.ndarray, Knowledge, np.ndarray]] = [(np.arange(n), beliefs.begin(n), np.zeros(n))]
+    while todo:
+        rows, knowledge, spent = todo.pop()
+        columns, stops, facts = policy.settle(knowledge)
+        facts[:, choice.SPENT] = spent
+        decided = policy.decide(knowledge.posteriors)
+        for i, row in enumerate(rows.tolist()):
+            states[row].append((facts[i], int(decided[i])))
+        for column in np.unique(columns[~stops]).tolist():
+            index = np.flatnonzero(~stops & (columns == column))
+            after = knowledge.take(index).after(column, table.values(column, rows[index], beliefs.levels))
+            todo.append((rows[index], after, (spent + facts[:, choice.PRICE])[index]))
+    lengths = np.array([len(walk) for walk in states])
+    # Walks of different lengths, padded; lengths say what is meant.
+    every = np.zeros((n, int(lengths.max(initial=1)), choice.N_FACTS))
+    decisions = np.zeros(every.shape[:2], dtype=np.int64)
+    for row, walk in enumerate(states):
+        every[row, : len(walk)] = [facts for facts, _ in walk]
+        decisions[row, : len(walk)] = [decision for _, decision in walk]
+    return Walks._of_states(every, decisions, lengths, policy.scale)

@@ -1,0 +1,250 @@
+"""The decision graph: states that were reached, what each asks, and where each answer leads.
+
+What a policy that chooses for each instance does at a state follows from the path of answers alone. The graph works it
+out when an instance first gets there and looks it up from then on. When it is full, the states that were added after
+:meth:`Graph.keep` are forgotten and grow anew where they are needed; what a row is asked does not depend on what is
+remembered. A row whose path alone is longer than the graph may be still finds its way: the states on it are kept until
+the next row needs the room.
+
+A graph belongs to one thread at a time. :class:`GraphPool` lends graphs of the same policy to threads: each goes on
+growing where it was left, none waits for another.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from etana.beliefs.path_counts import PathCounts
+from etana.kernels import choice
+from etana.kernels import graph as kernel
+from etana.kernels.graph import Nodes
+from etana.kernels.walk import Storage
+from etana.policies.instance_choice import InstanceChoice
+
+__all__ = ["Graph", "GraphPool", "Node"]
+
+_FIRST = 256
+_NO_ANSWERS = np.empty((0, 0))
+
+
+class Node(NamedTuple):
+    """What is known of a state: the path into it, what it asks, and the log likelihood of each answer."""
+
+    number: int
+    parent: int
+    code: int
+    feature: int
+    stops: bool
+    depth: int
+    n_rows: int
+    spent: float
+    price: float
+    information: float
+    logs: np.ndarray
+    answers: np.ndarray
+
+
+class Graph:
+    """States of a policy over path counts.
+
+    Parameters
+    ----------
+    beliefs : PathCounts
+    policy : InstanceChoice
+        Its ``most_states`` is how many are remembered.
+    """
+
+    def __init__(self, beliefs: PathCounts, policy: InstanceChoice) -> None:
+        self.beliefs, self.policy = beliefs, policy
+        self.most = int(policy.most_states)
+        self.evidence = beliefs.evidence
+        # The bound that holds at every belief: the largest divergence from the mean over the classes.
+        self.offers = policy.offers(self.evidence.radius.max(axis=1, initial=0.0))
+        self.setting = policy.setting
+        self.nodes = _room(min(_FIRST, self.most), 4 * _FIRST, beliefs.priors.size)
+        self._kept = np.zeros(2, dtype=np.int64)
+        self._plant()
+
+    def _plant(self) -> None:
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.beliefs.priors)
+        kernel.add(-1, -1, logs - logs.max(), 0.0, self.nodes)
+
+    def copy(self) -> Self:
+        """Another graph with the states that are kept for good."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new.nodes = Nodes(*(np.array(part) for part in self.nodes))
+        new._forget()
+        return new
+
+    @property
+    def n_nodes(self) -> int:
+        """States that are remembered."""
+        return int(self.nodes.sizes[kernel.NODES])
+
+    def keep(self) -> None:
+        """Keep the states known now for good."""
+        for node in range(self.n_nodes):
+            self.node(node)  # one that was reached, but not worked out for want of room
+        self._kept = self.nodes.sizes.copy()
+
+    def walk(self, storage: Storage, budget: float, span: tuple[int, int]) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Take rows first..last-1 through; yields (first, last, end node of each row) for parts whose nodes are valid
+        now. Ends are counted from the first row of the span."""
+        bins = self.beliefs.bins
+
+        def step(first: int, last: int, ends: np.ndarray) -> int:
+            return kernel.descend(
+                storage, bins, budget, first, last, self.nodes, self.evidence, self.offers, self.setting, ends
+            )
+
+        return self._advance(step, span)
+
+    def retrace(self, codes: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """The same for rows that are coded already, (C, n)."""
+
+        def step(first: int, last: int, ends: np.ndarray) -> int:
+            return kernel.retrace(codes, first, last, self.nodes, self.evidence, self.offers, self.setting, ends)
+
+        return self._advance(step, (0, codes.shape[1]))
+
+    def draw(self, draws: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """The same for instances drawn from the model by uniform numbers, one row per instance."""
+
+        def step(first: int, last: int, ends: np.ndarray) -> int:
+            return kernel.simulate(draws, first, last, self.nodes, self.evidence, self.offers, self.setting, ends)
+
+        return self._advance(step, (0, len(draws)))
+
+    def _advance(
+        self, step: Callable[[int, int, np.ndarray], int], span: tuple[int, int]
+    ) -> Iterator[tuple[int, int, np.ndarray]]:
+        first, last = span
+        ends = np.empty(last, dtype=np.int64)
+        # Rows that are done keep their end nodes; these are reported before nodes are forgotten.
+        done = reported = first
+        alone = False  # whether a row that finds no room shares the graph with nothing but states kept for good
+        while (done := step(done, last, ends)) < last:
+            # A row that alone needs more room than there is gets it: every row finds its way.
+            if self._make_room(beyond=alone and done == reported):
+                continue
+            if done > reported:
+                yield reported, done, ends
+                reported = done
+            self._forget()
+            alone = True
+        if reported < last:
+            yield reported, last, ends
+
+    def _make_room(self, beyond: bool = False) -> bool:
+        """Double the arrays; False if there would be more nodes than allowed, unless one may go beyond that."""
+        old = self.nodes
+        # Doubling: what is copied in all stays below twice what is held.
+        nodes, pool, widest = len(old.links), old.children.size, choice.widest(self.evidence.offsets)
+        if old.sizes[kernel.NODES] >= nodes and (beyond or nodes < self.most):
+            nodes = 2 * nodes if beyond else min(2 * nodes, self.most)
+        elif old.sizes[kernel.POOL] + widest > pool:
+            pool = 2 * pool + widest
+        else:
+            return False
+        new = _room(nodes, pool, self.beliefs.priors.size)
+        for larger, array in zip(new, old, strict=True):
+            larger[: len(array)] = array
+        self.nodes = new
+        return True
+
+    def _forget(self) -> None:
+        """Drop the states added since the graph was kept."""
+        nodes, pool = self._kept
+        self.nodes.sizes[:] = self._kept
+        kept = self.nodes.children[:pool]
+        # Links from states that stay to states that are forgotten lead nowhere now.
+        kept[kept >= nodes] = -1
+        if nodes == 0:
+            self._plant()
+
+    def node(self, number: int) -> Node:
+        """What is known of a state, worked out if it is new."""
+        if self.nodes.links[number, kernel.STATE] == kernel.NEW:
+            rows = np.empty(self.evidence.codes.shape[1], dtype=np.int64)
+            cells = np.empty((choice.widest(self.evidence.offsets), self.beliefs.priors.size))
+            while not kernel.expand(number, self.nodes, self.evidence, self.offers, self.setting, rows, cells):
+                self._make_room()
+        nodes = self.nodes
+        parent, code, feature, what, first, depth, n_rows = nodes.links[number].tolist()
+        n_values = self.n_values(feature) if feature >= 0 else 0
+        return Node(
+            number, parent, code, feature, what == kernel.STOPS, depth, n_rows,
+            nodes.facts[number, choice.SPENT], nodes.facts[number, choice.PRICE],
+            float(nodes.facts[number, choice.INFORMATION]) * np.log(max(self.beliefs.priors.size, 2)),
+            nodes.logs[number].copy(), nodes.pool_logs[first : first + n_values] if first >= 0 else _NO_ANSWERS,
+        )  # fmt: skip
+
+    def n_values(self, feature: int) -> int:
+        """How many codes a candidate has."""
+        return int(self.evidence.offsets[feature + 1] - self.evidence.offsets[feature])
+
+    def after(self, number: int, code: int) -> int:
+        """The state that an answer leads to; -1 is an answer that is no evidence."""
+        n_values = self.n_values(int(self.nodes.links[number, kernel.FEATURE]))
+        while (after := kernel.follow(number, code, self.nodes, n_values)) < 0:
+            self._make_room(beyond=True)
+        return int(after)
+
+
+class GraphPool:
+    """Graphs of one policy, lent to one thread each.
+
+    Parameters
+    ----------
+    first : Graph
+        Those that are lent begin with the states that it keeps for good.
+    """
+
+    def __init__(self, first: Graph) -> None:
+        self.first = first
+        self._free = [first]
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Others may be walking: a copy begins with what is kept for good.
+        return {"first": self.first}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["first"].copy())  # type: ignore[misc]
+
+    def take(self) -> Graph:
+        """A graph for this thread alone; :meth:`give_back` ends that."""
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        return self.first.copy()
+
+    def give_back(self, graph: Graph) -> None:
+        """Let others have it; what it has worked out stays."""
+        with self._lock:
+            self._free.append(graph)
+
+    @contextmanager
+    def lent(self) -> Iterator[Graph]:
+        """A graph for this thread alone, as long as the context lasts."""
+        graph = self.take()
+        try:
+            yield graph
+        finally:
+            self.give_back(graph)
+
+
+def _room(nodes: int, pool: int, n_classes: int) -> Nodes:
+    """Arrays for so many nodes and children."""
+    return Nodes(
+        np.empty((nodes, kernel.N_LINKS), dtype=np.int64), np.empty((nodes, n_classes)),
+        np.zeros((nodes, choice.N_FACTS)), np.empty(pool, dtype=np.int64), np.empty((pool, n_classes)),
+        np.zeros(2, dtype=np.int64),
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""Path counts with a choice for each instance: rows descend a decision graph, in compiled loops and threads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etana.beliefs.path_counts import PathCounts
+from etana.kernels import choice
+from etana.kernels import graph as kernel
+from etana.kernels.walk import Outcomes
+from etana.policies.expectation import Expectation
+from etana.policies.instance_choice import InstanceChoice
+from etana.table import Table
+from etana.threads import over_chunks
+from etana.walks.acquisition import empty_outcomes, storage_of
+from etana.walks.graph import Graph, GraphPool
+from etana.walks.registry import CompiledWalk, register
+
+__all__ = ["GraphWalk"]
+
+_DRAWS = 4096
+_BLOCK = 2**20  # random numbers at once
+_ROWS_PER_THREAD = 1024
+
+
+class GraphWalk(CompiledWalk):
+    """A pool of decision graphs of one policy."""
+
+    def __init__(self, beliefs: PathCounts, policy: InstanceChoice) -> None:
+        self.beliefs, self.policy = beliefs, policy
+        self.pool = GraphPool(Graph(beliefs, policy))
+
+    def compile(self) -> None:
+        """Work out every state that a training row reaches, as far as there is room, and keep it for good."""
+        graph = self.pool.first
+        graph.most = max(graph.most // 2, 1)  # the other half is for states that no training row reaches
+        next(graph.retrace(self.beliefs.codes), None)
+        graph.keep()
+        graph.most *= 2
+
+    def walk(self, table: Table, budget: float) -> tuple[Outcomes, np.ndarray, np.ndarray | None]:
+        """Outcomes of all rows, and the columns that each was asked."""
+        n, columns = table.n_rows, self.beliefs.candidates
+        outcomes = empty_outcomes(n, self.beliefs.priors.size)
+        storage = storage_of(table, columns, self.beliefs.levels)
+        asked: dict[int, np.ndarray] = {}
+
+        def run(first: int, last: int) -> None:
+            # A graph grows while rows descend it, so no two threads may share one.
+            with self.pool.lent() as graph:
+                for start, end, ends in graph.walk(storage, budget, (first, last)):
+                    kernel.results(ends, start, end, graph.nodes, graph.setting.regrets, outcomes)
+                    asked[start] = _asked(graph, ends[start:end], outcomes.asked[start:end])
+
+        over_chunks(run, n, _ROWS_PER_THREAD)
+        every = np.concatenate([np.empty(0, dtype=np.int64), *(asked[start] for start in sorted(asked))])
+        return outcomes, columns[every], np.concatenate(([0], np.cumsum(outcomes.asked)))[:-1]
+
+    def expectation(self) -> Expectation:
+        """Averages over instances drawn from the beliefs."""
+        beliefs, policy = self.beliefs, self.policy
+        rng, priors = np.random.default_rng(policy.seed), beliefs.priors
+        steps = min(beliefs.candidates.size, policy.most_features) + 1
+        costs, asked, truth = [], [], []
+        with self.pool.lent() as graph:
+            for begin in range(0, _DRAWS, rows := max(_BLOCK // steps, 1)):
+                draws = rng.random((min(rows, _DRAWS - begin), steps))
+                # The class that the kernel draws by the same number.
+                truth.append(np.minimum(np.searchsorted(np.cumsum(priors), draws[:, 0], "right"), priors.size - 1))
+                for first, last, ends in graph.draw(draws):
+                    paid, depths = _paid(graph, ends[first:last])
+                    costs.append(paid)
+                    asked.append(depths)
+        paid, depths = np.concatenate(costs), np.concatenate(asked)
+        shape = (priors.size, int(depths.max(initial=0)))
+        weights = np.full(paid.size, 1.0 / paid.size)
+        return Expectation.of_walks(paid, depths, np.concatenate(truth), weights, shape)
+
+
+def _paid(graph: Graph, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What was spent until each node and is expected to be lost there, and its depth."""
+    facts = graph.nodes.facts[ends]
+    costs = facts[:, choice.SPENT] + graph.setting.scale * facts[:, choice.RISK]
+    return costs, graph.nodes.links[ends, kernel.DEPTH]
+
+
+def _asked(graph: Graph, ends: np.ndarray, depths: np.ndarray) -> np.ndarray:
+    offsets = np.concatenate(([0], np.cumsum(depths)))
+    features = np.empty(offsets[-1], dtype=np.int64)
+    kernel.paths(ends, 0, ends.size, graph.nodes.links, offsets, features)
+    return features
+
+
+register(PathCounts, InstanceChoice, GraphWalk)

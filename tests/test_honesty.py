@@ -1,0 +1,132 @@
+"""What is announced and chosen comes from rows that had no part in it; each test fails if they had."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine
+
+from etana import AdaptiveClassifier, Binner, SequentialClassifier
+from etana.costs import resolve_feature_costs
+from etana.kernels import neighbours as kernel
+from etana.learning.folds import deal_folds, row_keys, sample_rows
+from etana.learning.forward_order import NeighbourSearch
+from etana.learning.instance_choice import Way, cheapest_way
+from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
+from etana.table import read_table
+from problems import random_problem
+
+
+def noise(n=240, k=8, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, k)), rng.integers(0, 2, n)
+
+
+@pytest.mark.parametrize("look_ahead", [False, True])
+def test_held_out_rows_of_noise_pay_what_chance_pays(look_ahead):
+    """Beliefs that had seen the rows they are judged by would seem to know the labels."""
+    X, y = noise(k=5)
+    clf = AdaptiveClassifier(0.002, look_ahead=look_ahead, binning=Binner("quantile", 6).fit(X)).fit(X, y)
+    assert len(clf.cv_costs_) > 3
+    assert min(clf.cv_costs_.values()) > 0.4
+
+
+def test_beliefs_of_a_fold_are_learnt_from_the_other_rows():
+    X, y = noise(n=50)
+    clf = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(X, y)
+    for part in clf._paths.held_out:
+        assert part.beliefs.classes.size == 50 - part.classes.size
+        assert part.codes.shape == (part.beliefs.candidates.size, part.classes.size)
+    assert sum(part.classes.size for part in clf._paths.held_out) == 2 * 50  # few rows: dealt twice
+
+
+def pairs(n=40):
+    """Rows in pairs that lie together, one of each class, the pairs far apart: the nearest is of the other class."""
+    places = np.repeat(np.arange(n, dtype=np.float32), 2) + np.tile([0, 0.1], n).astype(np.float32)
+    return places, np.tile([0, 1], n)
+
+
+def test_a_row_is_not_among_its_own_neighbours():
+    places, codes = pairs()
+    other = np.random.default_rng(0).permutation(places)
+    search = NeighbourSearch([places[:, None], other[:, None]], codes, resolve_feature_costs(0.0, 2), 1.0 - np.eye(2))
+    n, votes = codes.size, np.empty((1, codes.size, 2))
+    kernel.leave_one_out(search._rows, 0, 1, np.array([1]), 0, n, votes)
+    assert (votes[0, np.arange(n), codes] == 0).all()
+    assert (votes[0, np.arange(n), 1 - codes] == 1).all()
+    gains, errors = np.empty(1), np.empty(1)
+    # By the one nearest row every guess is wrong: the loss rises.
+    by_line = np.argsort(search.columns[:1], axis=1).astype(np.int32)
+    kernel.score_first(search._rows, by_line, search._scoring(), 1, np.array([0]), 0, 1, gains, errors)
+    assert gains[0] < -0.3
+    kernel.score_candidates(
+        search._rows, search.offsets, search._scoring(), np.arange(n), 1, np.array([0]), 0, 1, gains, errors
+    )
+    assert gains[0] < -0.3
+
+
+def test_look_ahead_gives_way_only_to_what_is_cheaper_by_more_than_a_standard_error():
+    rng = np.random.default_rng(0)
+    base, weights = rng.random(400), np.ones(400)
+    ahead, information = Way(10.0, 2), Way(10.0, 0)
+    spread = rng.normal(size=400)
+    spread -= spread.mean()
+    error = spread.std() / np.sqrt(400)
+    for share, expected in ((0.5, ahead), (0.9, ahead), (1.1, information), (3.0, information)):
+        paid = {information: base, ahead: base + spread + share * error}
+        assert cheapest_way(paid, weights, 400) == expected
+    assert cheapest_way({information: base, ahead: base - 0.1}, weights, 400) == ahead
+
+
+def test_new_prices_need_neither_bins_nor_folds(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    for clf in (AdaptiveClassifier(0.01, m=10.0, look_ahead=False), SequentialClassifier(feature_costs=0.01)):
+        clf.fit(X[::2], y[::2])
+        with monkeypatch.context() as patch:
+            patch.setattr(Binner, "fit_count", lambda *given: pytest.fail("bins were chosen again"))
+            patch.setattr(Binner, "encode", lambda *given: pytest.fail("rows were coded again"))
+            dear = clf.with_costs(feature_costs=0.2)
+        assert dear.expected_n_features_ < clf.expected_n_features_
+
+
+def test_new_prices_keep_the_way_that_was_chosen():
+    X, y = load_wine(return_X_y=True)
+    clf = AdaptiveClassifier(0.01).fit(X[::2], y[::2])
+    dear = clf.with_costs(feature_costs=0.1)
+    assert (dear.m_, dear.look_ahead_) == (clf.m_, clf.look_ahead_)
+    assert len(clf.cv_costs_) > 1 >= len(dear.cv_costs_)
+    again = clf.with_costs()
+    assert again.predict_proba(X).tobytes() == clf.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("n_rows", [299, 300, 301, 450, 599, 600, 1797])
+def test_no_more_rows_are_left_out_than_must_be(n_rows):
+    X, y = load_digits(return_X_y=True)
+    kept = sample_rows(y[:n_rows], 300, row_keys(read_table(X[:n_rows])))
+    assert kept.size == min(n_rows, 300)
+    assert np.unique(kept).size == kept.size
+    share = np.bincount(y[kept], minlength=10) / kept.size
+    np.testing.assert_allclose(share, np.bincount(y[:n_rows], minlength=10) / n_rows, atol=1.5 / kept.size)
+
+
+def test_folds_depend_on_what_is_in_the_rows():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    folds = deal_folds(y, 5, row_keys(read_table(X)))
+    back = deal_folds(9 - y[::-1], 5, row_keys(read_table(X[::-1])))
+    assert (folds == back[::-1]).all()
+    assert (folds != deal_folds(y, 5, row_keys(read_table(X), seed=1))).mean() > 0.6
+    table = np.array([np.bincount(y[folds == f], minlength=10) for f in range(5)])
+    assert (table.max(axis=0) - table.min(axis=0)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "solver", [ExactSolver(), PointsSolver(), GridSolver(8), ThresholdSolver(batch=64, max_iterations=20)],
+    ids=lambda s: type(s).__name__,
+)  # fmt: skip
+def test_reach_has_a_place_for_every_number_of_features(solver):
+    for seed in range(40):
+        problem = random_problem(np.random.default_rng(seed), n_classes=2)
+        policy = solver.solve(problem)
+        reach = policy.expectation.reach
+        assert reach.shape == (policy.horizon + 1,)
+        assert reach[0] == pytest.approx(1)
+        assert reach[1:].sum() == pytest.approx(policy.expected_n_features)
