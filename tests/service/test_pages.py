@@ -17,7 +17,6 @@ from etana import AdaptiveClassifier
 from etana.modelfile import load_model, save
 from etana.scoring import classify_file
 from etana.service.app import create_app
-from etana.service.guard import SESSION_COOKIE, session_value
 from etana.service.limits import Limits
 from etana.service.models import Models
 from etana.service.pages.pictures import Pictures
@@ -116,13 +115,13 @@ def test_a_budget_is_kept(visitor):
 def test_what_is_no_number_is_asked_again(visitor, client, text):
     visitor.start("wine")
     case = visitor.case
-    page = visitor.post(f"{case}/answer", 422, answer="given", value=text)
+    page = visitor.post(f"{case}", 422, answer="given", value=text)
     assert "write a number" in page.texts["fault"]
     assert client.get(f"/v1{case}").json()["revision"] == 0
     shown = next(given["value"] for tag, given in page.tags if given.get("id") == "value")
     assert shown == text
     # From there it goes on.
-    assert visitor.post(f"{case}/answer", page=page, value="3.1", answer="given").texts["ask"] == "proline"
+    assert visitor.post(f"{case}", page=page, value="3.1", answer="given").texts["ask"] == "proline"
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "nan"])
@@ -135,7 +134,7 @@ def test_a_stale_answer_changes_nothing(visitor, client):
     stale = visitor.start("wine")
     case = visitor.case
     visitor.answer(value="3")
-    page = visitor.post(f"{case}/answer", 409, stale, answer="given", value="1")
+    page = visitor.post(f"{case}", 409, stale, answer="given", value="1")
     assert page.texts["h1"] == "The case has moved on"
     assert case in page.addresses
     history = client.get(f"/v1{case}").json()["history"]
@@ -253,14 +252,19 @@ def test_a_form_without_the_seal_is_refused(visitor, client):
     page = visitor.start("wine")
     case = visitor.case
     for wrong in ("", "0" * 64, "é"):
-        assert "form" in visitor.post(f"{case}/answer", 403, page, seal=wrong, value="1").texts["h1"]
+        assert "form" in visitor.post(f"{case}", 403, page, seal=wrong, value="1").texts["h1"]
     client.cookies.clear()
-    visitor.post(f"{case}/answer", 403, page, value="1")
+    again = visitor.post(f"{case}", 403, page, value="2.5")
     assert client.get(f"/v1{case}").json()["revision"] == 0
+    # The page leads back to the case, and has kept what was typed: one more click sends it.
+    assert case in again.addresses
+    assert again.texts["entered"] == "2.5"
+    visitor.post(case, page=again)
+    assert client.get(f"/v1{case}").json()["history"][0]["value"] == 2.5
 
 
 def test_the_seal_of_another_browser_is_refused(visitor, client):
-    theirs = visitor.start("wine").forms[f"{visitor.case}/answer"]["seal"]
+    theirs = visitor.start("wine").forms[f"{visitor.case}"]["seal"]
     client.cookies.clear()
     visitor.start("wine")
     visitor.answer(403, seal=theirs, value="1")
@@ -269,9 +273,9 @@ def test_the_seal_of_another_browser_is_refused(visitor, client):
 def test_a_form_of_another_site_is_refused(visitor, client):
     page = visitor.start("wine")
     for origin in ("http://evil.example", "null"):
-        sent = page.forms[f"{visitor.case}/answer"] | {"value": "1"}
+        sent = page.forms[f"{visitor.case}"] | {"value": "1"}
         headers = {"Origin": origin, "Accept": "text/html"}
-        response = client.post(f"{visitor.case}/answer", data=sent, headers=headers)
+        response = client.post(f"{visitor.case}", data=sent, headers=headers)
         assert response.status_code == 403
         assert "text/html" in response.headers["content-type"]
 
@@ -444,7 +448,7 @@ def test_a_replaced_model_ends_its_cases(folder, tmp_path, data):
         assert models.reload() == []
         assert "has changed" in visitor.get(case, 409).texts["main"]
         assert "Start another one" in visitor.post(f"{case}/undo", 409, page).texts["main"]
-        visitor.post(f"{case}/answer", 409, page, value="1")
+        visitor.post(f"{case}", 409, page, value="1")
     store.close()
 
 
@@ -477,12 +481,15 @@ def test_the_right_token_lets_in(guarded):
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert TOKEN not in str(first.headers) + str(guarded.client.cookies)
-    assert guarded.client.cookies[SESSION_COOKIE] == session_value(TOKEN)
+    kept = next(c for c in guarded.client.cookies.jar if c.name.startswith("etana_session_"))
+    assert len(kept.value) == 43
     guarded.post("/cases")
     assert guarded.page.texts["ask"] == "flavanoids"
     # The API takes the token itself.
     assert guarded.client.get("/v1/models").status_code == 401
     guarded.post("/sign-out")
+    guarded.get("/", 401)
+    guarded.client.cookies.set(kept.name, kept.value)  # a copy of it is worth nothing any more
     guarded.get("/", 401)
 
 
@@ -495,8 +502,9 @@ def test_a_wrong_token_stays_outside(guarded, token):
 
 
 def test_a_forged_session_stays_outside(guarded):
-    for forged in (TOKEN, "0" * 64, session_value("another token")):
-        guarded.client.cookies.set(SESSION_COOKIE, forged)
+    name = guarded.client._transport._inner.app.state.sessions.cookie
+    for forged in (TOKEN, "0" * 64, "a" * 43, ""):
+        guarded.client.cookies.set(name, forged)
         guarded.get("/", 401)
 
 

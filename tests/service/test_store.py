@@ -241,10 +241,10 @@ def test_the_audit_trail_only_grows(store, act):
 
 
 def test_sessions_end_by_themselves_by_id_and_by_person(store, clock):
-    store.open_session("a", "ann", 100.0)
-    store.open_session("b", "ann", 1000.0)
-    store.open_session("c", "bob", 1000.0)
-    assert [store.session(i) for i in "abcd"] == ["ann", "ann", "bob", None]
+    store.open_session("a", "ann", "m1", 100.0)
+    store.open_session("b", "ann", "m1", 1000.0)
+    store.open_session("c", "bob", "m2", 1000.0)
+    assert [store.session(i) for i in "abcd"] == ["m1", "m1", "m2", None]
     clock.go(200)
     assert store.session("a") is None
     assert store.close_sessions(id="c") == 1

@@ -35,7 +35,9 @@ _COLUMNS = """
 """
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, person TEXT NOT NULL, expires {real} NOT NULL);
+CREATE TABLE IF NOT EXISTS sessions (
+    id TEXT PRIMARY KEY, person TEXT NOT NULL, mark TEXT NOT NULL, expires {real} NOT NULL
+);
 CREATE INDEX IF NOT EXISTS by_expiry ON cases (expires);
 CREATE INDEX IF NOT EXISTS by_status ON cases (status, owner);
 """

@@ -38,7 +38,7 @@ _log = logging.getLogger("etana.service")
 _COLUMNS = "id, model, digest, max_cost, revision, answers, status, created, updated, expires, owner"
 _ID_BYTES = 18  # 144 bits: cannot be guessed
 _MOST_AT_ONCE = 256
-_PROBE = 1.0  # seconds that a successful look at the store is good for
+_PROBE = 1.0  # seconds between two looks at whether the store can be written
 _JUMP = 60.0  # seconds by which two clocks may drift apart between two sweeps
 _PADDING = "x" * 4096  # the probe is as large as a case may be
 
@@ -284,18 +284,19 @@ class Store:
 
         return bytes.fromhex(self._change(find))
 
-    def open_session(self, id: str, person: str, life: float) -> None:
-        """Remember that somebody has signed in."""
+    def open_session(self, id: str, person: str, mark: str, life: float) -> None:
+        """Remember that somebody has signed in, and with which token."""
 
         def insert(run: Connection) -> None:
-            run.execute("INSERT INTO sessions VALUES (?, ?, ?)", (id, person, time.time() + life))
+            values = (id, person, mark, time.time() + life)
+            run.execute("INSERT INTO sessions (id, person, mark, expires) VALUES (?, ?, ?, ?)", values)
             _note(run, "sign-in", None, None, person)
 
         self._change(insert)
 
     def session(self, id: str) -> str | None:
-        """Who has signed in with this session; None if it has ended."""
-        rows = self._read("SELECT person FROM sessions WHERE id = ? AND expires > ?", (id, time.time()))
+        """The mark of the token that somebody has signed in with; None if the session has ended."""
+        rows = self._read("SELECT mark FROM sessions WHERE id = ? AND expires > ?", (id, time.time()))
         return rows[0][0] if rows else None
 
     def close_sessions(self, *, id: str | None = None, person: str | None = None) -> int:
@@ -324,9 +325,9 @@ class Store:
 
     def check(self) -> None:
         """Raise :class:`~etana.service.errors.Busy` if nothing can be read or written."""
+        self._read("SELECT id FROM cases LIMIT 1", ())
         if time.monotonic() - self._probed < _PROBE:
             return
-        self._read("SELECT id FROM cases LIMIT 1", ())
         self._change(
             lambda run: run.execute(
                 "INSERT INTO settings (name, value) VALUES ('probe', ?) "

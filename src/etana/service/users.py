@@ -26,7 +26,20 @@ from typing import Literal
 
 from etana.errors import InputError
 
-__all__ = ["ANYONE", "ROLES", "Actor", "User", "Users", "acting", "add_user", "digest_of"]
+__all__ = [
+    "ANYONE",
+    "ROLES",
+    "Actor",
+    "Role",
+    "User",
+    "Users",
+    "acting",
+    "add_user",
+    "digest_of",
+    "mark_of",
+    "read_users",
+    "remove_user",
+]
 
 Role = Literal["read", "case", "admin"]
 ROLES: tuple[Role, ...] = ("read", "case", "admin")  # each may do what those before it may
@@ -59,13 +72,24 @@ class Actor:
 ANYONE = User("anyone", "admin")  # where no token is needed
 THE_TOKEN = User("token", "admin")  # whoever has the one token
 
+_NOBODY_SPECIAL = Actor(ANYONE.name)
+
 # Set at the door and seen by everything that works on the request, threads included.
-acting: ContextVar[Actor] = ContextVar("acting", default=Actor(ANYONE.name))
+acting: ContextVar[Actor] = ContextVar("acting", default=_NOBODY_SPECIAL)
 
 
 def digest_of(token: str) -> str:
     """What is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def mark_of(user: User, token: str) -> str:
+    """A user with this very token: it ends to be known when the token is changed."""
+    return _mark(user, digest_of(token))
+
+
+def _mark(user: User, digest: str) -> str:
+    return f"{user.name} {digest[:16]}"
 
 
 class Users:
@@ -90,7 +114,7 @@ class Users:
     def __init__(self, token: str | None = None, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else os.fsdecode(path)
         self._token = token
-        self._by_digest = self._read()
+        self.reload()
 
     @property
     def guarded(self) -> bool:
@@ -101,13 +125,14 @@ class Users:
         """The user of a token; the time that takes says nothing about how much of it is right."""
         return self._by_digest.get(digest_of(token))
 
-    def named(self, name: str) -> User | None:
-        """The user of a name, as long as there is one."""
-        return next((user for user in self._by_digest.values() if user.name == name), None)
+    def marked(self, mark: str) -> User | None:
+        """The user of a mark (see :func:`mark_of`), as long as there is one with that token."""
+        return self._by_mark.get(mark)
 
     def reload(self) -> None:
         """Read the file again; if that fails, everything stays as it was."""
         self._by_digest = self._read()
+        self._by_mark = {_mark(user, digest): user for digest, user in self._by_digest.items()}
 
     def _read(self) -> dict[str, User]:
         found: dict[str, User] = {}
@@ -147,19 +172,25 @@ def read_users(path: str) -> Iterator[tuple[User, str]]:
         if parts[0] in seen:
             raise InputError(f"{path}, line {number}: {parts[0]} is there twice; keep one of the lines")
         seen.add(parts[0])
-        yield User(parts[0], parts[1]), parts[2]  # type: ignore[arg-type]
+        yield User(parts[0], _role(parts[1])), parts[2]
+
+
+def _role(text: str) -> Role:
+    for role in ROLES:
+        if role == text:
+            return role
+    raise InputError(f"role is {text!r}; it must be one of {', '.join(ROLES)}")
 
 
 def add_user(path: str, name: str, role: str) -> str:
     """Give a user a new token, which is returned and kept nowhere; an earlier one of the same name ends."""
     if not _NAME.fullmatch(name) or name in (ANYONE.name, THE_TOKEN.name):
         raise InputError(f"{name!r} cannot name a user; use letters, digits, dots, dashes, at signs and underscores")
-    if role not in ROLES:
-        raise InputError(f"role is {role!r}; it must be one of {', '.join(ROLES)}")
+    user = User(name, _role(role))
     known = dict(read_users(path)) if os.path.exists(path) else {}
     token = secrets.token_urlsafe(32)
-    others = {user: digest for user, digest in known.items() if user.name != name}
-    _write(path, others | {User(name, role): digest_of(token)})  # type: ignore[arg-type]
+    others = {other: digest for other, digest in known.items() if other.name != name}
+    _write(path, others | {user: digest_of(token)})
     return token
 
 
