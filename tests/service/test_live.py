@@ -38,7 +38,14 @@ def own_folder(folder, tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(start_server, own_folder):
     """A server with small limits, for all tests that do not end it."""
-    limits = [f"concurrency={CONCURRENCY}", "body=1000000", "head_time=3", "body_time=4", "connections=700"]
+    limits = [
+        f"concurrency={CONCURRENCY}",
+        "body=1000000",
+        "head_time=3",
+        "body_time=4",
+        "connections=700",
+        "wait_time=0.3",
+    ]
     return start_server(own_folder, *(a for limit in limits for a in ("--limit", limit)))
 
 

@@ -112,7 +112,7 @@ def create_app(
     app.add_middleware(Door, users=users, sessions=sessions, hosts=hosts, unguarded=UNGUARDED, limits=limits)
     app.add_middleware(Watch, journal=journal)
     app.add_middleware(Friendly)
-    app.add_middleware(Proxy, prefix=root_path, proxies=proxies)
+    app.add_middleware(Proxy, prefix=root_path, proxies=proxies, new_id=journal.new_id)
     return app
 
 

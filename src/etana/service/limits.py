@@ -88,7 +88,7 @@ class Limits:
     concurrency: int = 128
     wait_time: float = 1.0
     large: int = 4
-    threads: int = 32
+    threads: int = 16
     connections: int = 4096
     head_time: float = 10.0
     body_time: float = 20.0

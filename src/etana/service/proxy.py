@@ -17,10 +17,8 @@ A proxy that is trusted (on this machine, or named with ``--proxy``) may say for
 from __future__ import annotations
 
 import ipaddress
-import itertools
 import re
-import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,7 +31,6 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
 _LOOPBACK = ("127.0.0.0/8", "::1/128")
-_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -65,11 +62,12 @@ def prefix_of(scope: Scope) -> str:
 class Proxy:
     """Puts right what a proxy has changed."""
 
-    def __init__(self, app: ASGIApp, prefix: str = "", proxies: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, prefix: str = "", proxies: Iterable[str] = (), new_id: Callable[[], str] = str
+    ) -> None:
         self._app, self._prefix, self._networks = app, check_prefix(prefix), check_networks(proxies)
         self._trusted: dict[str, bool] = {}
-        # Unlike random numbers, letters and a count cost nothing; the letters tell processes apart.
-        self._run, self._count = secrets.token_hex(4).translate(_LETTERS), itertools.count(1)
+        self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -77,16 +75,12 @@ class Proxy:
             self._put_right(scope)
         return await self._app(scope, receive, send)
 
-    def new_id(self) -> str:
-        """An id that no other request has."""
-        return f"{self._run}-{f'{next(self._count):x}'.translate(_LETTERS)}"
-
     def _put_right(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         prefix = self._prefix
         scope["etana.host"] = headers.get("host", "")
         scope["etana.proxied"] = self._trusts(scope.get("client"))
-        scope["etana.id"] = self.new_id()
+        scope["etana.id"] = self._new_id()
         if scope["etana.proxied"]:
             prefix = self._believe(scope, headers) or prefix
         if prefix and (scope["path"] == prefix or scope["path"].startswith(f"{prefix}/")):
