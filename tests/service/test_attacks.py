@@ -95,9 +95,8 @@ def test_a_real_batch_of_the_largest_size_is_answered_and_holds_nobody_up(server
     assert 4e6 < len(body) < 8 * 2**20
 
     def attempt():
-        with watched(server.port, 4) as worst:
-            with post(server.port, b"/v1/classify", body) as connection:
-                status, content = answer(connection)
+        with watched(server.port, 4) as worst, post(server.port, b"/v1/classify", body) as connection:
+            status, content = answer(connection)
         assert status == 200
         assert len(json.loads(content)["rows"]) == 10_000
         return worst[0]

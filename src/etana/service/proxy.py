@@ -103,7 +103,7 @@ class Proxy:
         if _ID.fullmatch(headers.get("x-request-id", "")):
             scope["etana.id"] = headers["x-request-id"]
         given = headers.get("x-forwarded-prefix", "").rstrip("/")
-        return given if _PREFIX.fullmatch(given) and "/." not in given else ""
+        return given if len(given) < 200 and _PREFIX.fullmatch(given) and "/." not in given else ""
 
     def _trusts(self, client: tuple[str, int] | None) -> bool:
         if client is None:
