@@ -91,6 +91,20 @@ def test_two_stores_on_one_database_agree(where):
     two.close()
 
 
+def test_a_store_may_end_what_another_has_added(where):
+    one, two = (Store(where, 100.0, 10) for _ in range(2))
+    cases = [new(one) for _ in range(3)]
+    for case in cases:
+        assert two.remove(case.id)
+    assert len(two) == 0
+    assert two.by_status() == {"open": 0, "decided": 0}
+    assert new(two)
+    one.sweep()
+    assert (len(one), one.by_status()["open"]) == (1, 1)
+    one.close()
+    two.close()
+
+
 def test_stores_that_change_the_same_cases_at_once_lose_nothing(where):
     """Of all changes to one revision of a case one wins, over two stores, whatever is committed together."""
     stores = [Store(where, 100.0, 100) for _ in range(2)]

@@ -43,7 +43,7 @@ from etana.service.users import Users
 __all__ = ["create_app"]
 
 _log = logging.getLogger("etana.service")
-_SWEEP = 60.0  # seconds between two looks for expired cases
+_SWEEP = 15.0  # seconds between two looks for expired cases, and at what other processes have done
 
 
 def create_app(

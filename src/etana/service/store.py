@@ -142,7 +142,7 @@ class Store:
 
     def __len__(self) -> int:
         """How many cases are kept; what other processes do to the same store is seen at the next sweep."""
-        return sum(self._counts.values())
+        return max(sum(self._counts.values()), 0)
 
     # --- cases
 
@@ -268,7 +268,8 @@ class Store:
         found = {"open": 0, "decided": 0}
         for (_, status), n in self._counts.copy().items():
             found[status] = found.get(status, 0) + n
-        return found
+        # Cases that others have added and we have ended are not counted yet.
+        return {status: max(n, 0) for status, n in found.items()}
 
     # --- sessions, secrets, the audit trail
 
