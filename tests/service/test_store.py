@@ -344,10 +344,21 @@ def test_reading_and_writing_are_measured(store):
 def test_a_check_reads_and_writes(store, caplog):
     store.check()
     store._probed = -100.0
+    store._failed = -100.0
     store._engine.begin = lambda: (_ for _ in ()).throw(store._engine.errors[0]("disk is full"))
     with pytest.raises(Busy, match="disk is full"):
         store.check()
     assert "the store cannot write: disk is full" in caplog.text
+
+
+def test_a_disk_that_is_nearly_full_is_seen_before_a_change_fails(tmp_path, monkeypatch):
+    store = Store(tmp_path / "c.sqlite", 100.0, 10)
+    store.check()
+    full = os.statvfs_result((4096, 4096, 10**6, 100, 100, 10, 10, 10, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    with pytest.raises(Busy, match="409,600 bytes left"):
+        store.check()
+    store.close()
 
 
 def test_a_connection_that_is_lost_is_opened_again(postgres):

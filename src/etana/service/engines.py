@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from etana.errors import InputError
+from etana.service.errors import Busy
 
 __all__ = ["Engine", "PostgresEngine", "SqliteEngine", "engine_for", "shown"]
 
@@ -27,6 +28,7 @@ Row = tuple[Any, ...]
 _APPLICATION, _VERSION = 0x6574616E, 2  # "etan"
 _LOCK_WAIT = 5.0
 _CONNECT_WAIT = 5
+_LEAST_SPACE = 16 * 2**20
 _READERS = 8
 _COLUMNS = """
     id TEXT PRIMARY KEY, model TEXT NOT NULL, digest TEXT NOT NULL, max_cost {real}, revision INTEGER NOT NULL,
@@ -76,6 +78,9 @@ class Engine(Protocol):
 
     def certain(self, error: Exception) -> bool:
         """Whether a commit that failed with this error has certainly changed nothing."""
+
+    def check_space(self) -> None:
+        """Raise :class:`~etana.service.errors.Busy` if the disk is nearly full."""
 
     def close(self) -> None:
         """End all connections."""
@@ -152,6 +157,15 @@ class SqliteEngine:
     def certain(self, error: Exception) -> bool:
         """A commit that fails is rolled back."""
         return True
+
+    def check_space(self) -> None:
+        """A disk that is nearly full is a fault before the first change fails."""
+        if self.shown == ":memory:" or not hasattr(os, "statvfs"):
+            return
+        disk = os.statvfs(os.path.dirname(os.path.abspath(self.shown)))
+        left = disk.f_bavail * disk.f_frsize
+        if left < _LEAST_SPACE:
+            raise Busy(f"the disk of the store has {left:,} bytes left; at least {_LEAST_SPACE:,} are needed")
 
     def close(self) -> None:
         """Close the file."""
@@ -318,6 +332,9 @@ class PostgresEngine:
     def certain(self, error: Exception) -> bool:
         """A connection that was lost while it committed says nothing about the commit."""
         return not isinstance(error, self._psycopg.OperationalError)
+
+    def check_space(self) -> None:
+        """The database looks after its own disk."""
 
     def close(self) -> None:
         """End all connections."""

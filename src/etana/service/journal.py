@@ -46,14 +46,14 @@ class Journal:
         client = scope.get("client")
         fields = {
             "request": scope.get("etana.id"), "client": client[0] if client else None,
-            "user": scope.get("etana.user"), "reason": scope.get("etana.refused"),
+            "user": scope.get("etana.user", "nobody"), "reason": scope.get("etana.refused"),
         }  # fmt: skip
         self._write(_word(scope["method"]), route, status, seconds, fields)
         return route
 
     def turned_away(self, client: Any, method: str, path: str, status: int, seconds: float, reason: str) -> None:
         """A request was refused before it was read."""
-        fields = {"request": self.new_id(), "client": client[0] if client else None, "user": None, "reason": reason}
+        fields = {"request": self.new_id(), "client": client[0] if client else None, "user": "nobody", "reason": reason}
         self._write(_word(method), self.route_of(path), status, seconds, fields)
 
     def _write(self, method: str, route: str, status: int, seconds: float, fields: dict[str, Any]) -> None:

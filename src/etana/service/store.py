@@ -39,6 +39,7 @@ _COLUMNS = "id, model, digest, max_cost, revision, answers, status, created, upd
 _ID_BYTES = 18  # 144 bits: cannot be guessed
 _MOST_AT_ONCE = 256
 _PROBE = 1.0  # seconds between two looks at whether the store can be written
+_RECOVERY = 5.0  # seconds that a failure to write counts for
 _JUMP = 60.0  # seconds by which two clocks may drift apart between two sweeps
 _PADDING = "x" * 4096  # the probe is as large as a case may be
 
@@ -134,7 +135,7 @@ class Store:
         self._gate, self._closed = threading.Lock(), False
         self._counts: Counter[tuple[str, str]] = Counter()  # changed by the writing thread only
         self._checkpoints: list[tuple[float, float]] = []
-        self._probed = -_PROBE
+        self._probed, self._failed = -_PROBE, -_RECOVERY
         self.watch: Callable[[str, float, bool], None] = lambda operation, seconds, failed: None
         self._thread = threading.Thread(target=self._write, name="etana-store", daemon=True)
         self._thread.start()
@@ -327,6 +328,10 @@ class Store:
     def check(self) -> None:
         """Raise :class:`~etana.service.errors.Busy` if nothing can be read or written."""
         self._read("SELECT id FROM cases LIMIT 1", ())
+        self._engine.check_space()
+        if time.monotonic() - self._failed < _RECOVERY:
+            # On a full disk something small may still fit in somewhere.
+            raise Busy("the store of cases could not be written a moment ago; its log says why")
         if time.monotonic() - self._probed < _PROBE:
             return
         self._change(
@@ -393,6 +398,8 @@ class Store:
             ) from error
         except self._engine.errors as error:
             _log.error("the store cannot %s: %s", operation, _line(error))
+            if operation == "write":
+                self._failed = time.monotonic()
             raise Busy(
                 f"the store of cases cannot be used now ({_line(error)}); nothing was changed: try again later"
             ) from error
