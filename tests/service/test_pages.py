@@ -560,3 +560,92 @@ def test_static_files_are_kept_by_browsers(visitor):
 def test_pages_are_not_part_of_the_api_document(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert not [path for path in paths if not path.startswith(("/v1", "/health", "/metrics"))]
+
+
+# --- small things
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A client of a model whose names and classes a spreadsheet would run."""
+    X, y = load_wine(return_X_y=True)
+    frame = {"=1+1": X[:, 6], "@sum": X[:, 12], "-plain": X[:, 9]}
+    import pandas as pd
+
+    path = tmp_path_factory.mktemp("runs") / "runs.etana"
+    labels = np.array(["=cmd|' /C calc'!A0", "+1", "fine"])[y]
+    save(etana.ETANAClassifier(feature_costs=0.001).fit(pd.DataFrame(frame), labels), path)
+    store = Store(":memory:", 100.0, 10)
+    client = in_process(create_app(Models([path]), store))
+    yield client
+    client.close()
+    store.close()
+
+
+def test_no_cell_of_a_download_can_be_run(runs):
+    visitor = Visitor(runs)
+    template = runs.get("/models/runs/template.csv").text
+    names = next(csv.reader(io.StringIO(template)))
+    assert names == ["'=1+1", "'@sum", "'-plain"]
+    # What was given an apostrophe is understood when it comes back.
+    ids = ["=HYPERLINK(1)", "-5", "+x", "@y", "plain", "\tz"]
+    rows = [[*row, id] for row, id in zip(load_wine().data[::35][:, [6, 12, 9]].tolist(), ids)]
+    table = io.StringIO()
+    csv.writer(table).writerows([[*names, "ID"], *rows])
+    visitor.get("/models/runs/table")
+    sent = visitor.page.forms["/models/runs/table"]
+    done = runs.post("/models/runs/table", data=sent, files={"table": ("t.csv", table.getvalue().encode())})
+    assert done.status_code == 200, done.text
+    header, *lines = csv.reader(io.StringIO(done.text))
+    assert header[:2] == ["ID", "label"]
+    assert [line[0] for line in lines] == ["'=HYPERLINK(1)", "-5", "'+x", "'@y", "plain", lines[5][0]]
+    cells = [cell for line in (header, *lines) for cell in line]
+    numbers = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?")
+    assert any(cell.startswith("'=cmd") for cell in cells)
+    assert not any(cell[:1] in "=+-@\t\r" and cell and not numbers.fullmatch(cell) for cell in cells)
+
+
+def test_the_column_that_names_the_rows_can_be_chosen(visitor, client, data):
+    X, _ = data["wine"]
+    table = X.iloc[:3].assign(patient=["a", "b", "c"], id=[7, 8, 9]).to_csv(index=False)
+    visitor.get("/models/wine/table")
+    sent = visitor.page.forms["/models/wine/table"]
+    for column, wanted in (("", ["id", "7", "8", "9"]), ("patient", ["patient", "a", "b", "c"])):
+        files = {"table": ("t.csv", table.encode())}
+        done = client.post("/models/wine/table", data=sent | {"id_column": column}, files=files)
+        assert [line[0] for line in csv.reader(io.StringIO(done.text))] == wanted
+    files = {"table": ("t.csv", table.encode())}
+    wrong = client.post("/models/wine/table", data=sent | {"id_column": "nix"}, files=files)
+    assert wrong.status_code == 422
+    assert "no column" in wrong.text
+
+
+def test_after_a_wrong_value_the_address_is_that_of_the_case(visitor):
+    visitor.start("wine")
+    address = visitor.response.url.path
+    visitor.answer(422, value="abc")
+    assert visitor.response.url.path == address
+    assert visitor.get(address).texts["ask"] == "flavanoids"  # and can be loaded again
+
+
+def test_health_answers_head(client):
+    for path in ("/health/live", "/health/ready"):
+        response = client.head(path)
+        assert (response.status_code, response.content) == (200, b"")
+        assert client.get(path).json() == {"status": "ok"}
+
+
+def test_the_reference_fits_a_phone_and_the_dark(client):
+    page = client.get("/docs")
+    assert 'name="viewport"' in page.text
+    assert "prefers-color-scheme:dark" in page.text
+    assert "max-width:40rem" in page.text
+
+
+def test_a_form_with_too_many_fields_or_parts_is_refused(client):
+    many = {f"f{i}": "x" for i in range(50)}
+    assert client.post("/sign-in", data=many).status_code == 400
+    assert client.post("/models/wine/table", data=many, files={"table": ("t.csv", b"x")}).status_code == 400
+    odd = client.post("/models/wine/table", content=b"--x", headers={"Content-Type": "multipart/form-data; boundary=y"})
+    assert odd.status_code in (400, 403)
+    assert client.post("/models/wine/table", headers={"Content-Type": "multipart/form-data"}).status_code == 400
