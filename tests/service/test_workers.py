@@ -138,6 +138,7 @@ def test_workers_and_ports_are_checked_first(folder, tmp_path, monkeypatch, star
     server = start_server(folder / "wine.etana", "--workers", 2)
     for arguments, said in (
         (["--workers", "0"], "workers is 0"),
+        (["--workers", "2", "--store", ":memory:"], "cannot share a store in memory"),
         (["--workers", "2", "--port", str(server.port)], f"port {server.port}"),
         (["--workers", "2", "--store", "postgresql://x@127.0.0.1:1/x"], "cannot hold the cases"),
         (["--root-path", "x y"], "root path"),

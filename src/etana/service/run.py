@@ -71,6 +71,8 @@ def serve(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     if workers < 1:
         raise InputError(f"workers is {workers}; there must be at least 1")
+    if workers > 1 and store == ":memory:":
+        raise InputError("several workers cannot share a store in memory; give a file: --store PATH")
     loopback = _is_loopback(host)
     known = Users(token, users)
     _check_guard(known, host, loopback)

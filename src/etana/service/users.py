@@ -121,6 +121,11 @@ class Users:
         """Whether a token is needed."""
         return self._token is not None or self._path is not None
 
+    @property
+    def several(self) -> bool:
+        """Whether users have tokens of their own."""
+        return self._path is not None
+
     def find(self, token: str) -> User | None:
         """The user of a token; the time that takes says nothing about how much of it is right."""
         return self._by_digest.get(digest_of(token))

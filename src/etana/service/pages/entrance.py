@@ -52,7 +52,8 @@ def _enter(request: Request, token: str, onward: str) -> Response:
     if user is None:
         state.attempts.failed(address)
         state.desk.store.note("sign-in refused")
-        return sign_in_page(request, onward, 403, "This is not the token of any user here.")
+        whose = "of any user here" if state.users.several else "the service runs with"
+        return sign_in_page(request, onward, 403, f"This is not the token {whose}.")
     state.attempts.succeeded(address)
     response = go(request, onward)
     keep_cookie(response, request, state.sessions.cookie, state.sessions.open(user, token))
