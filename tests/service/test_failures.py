@@ -79,9 +79,9 @@ def test_a_broken_store_takes_only_the_cases_down(make_client, tmp_path):
     for name in ("c.sqlite", "c.sqlite-wal"):
         with open(tmp_path / name, "r+b") as file:
             file.write(os.urandom(max((tmp_path / name).stat().st_size, 1)))
-    store._engine._reader.execute("PRAGMA shrink_memory")
+    store.database.engine._reader.execute("PRAGMA shrink_memory")
     with contextlib.suppress(sqlite3.Error):
-        store._engine._writer.execute("PRAGMA shrink_memory")
+        store.database.engine._writer.execute("PRAGMA shrink_memory")
     assert client.get(f"/v1/cases/{case['id']}").status_code == 503
     assert client.get("/health/ready").status_code == 503
     text = client.get("/metrics")

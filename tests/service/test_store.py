@@ -277,7 +277,7 @@ def test_a_change_behind_the_close_fails_at_once(where):
     blocked.start()
     closing = threading.Thread(target=store.close)
     closing.start()
-    while not store._closed:
+    while not store.database.closed:
         time.sleep(0.001)
     began = time.monotonic()
     for late in (lambda: new(store), lambda: store.change(case, (1,), "open"), lambda: store.get(case.id)):
@@ -333,7 +333,7 @@ def test_a_statement_that_fails_takes_no_other_with_it(store):
 
 def test_reading_and_writing_are_measured(store):
     seen = []
-    store.watch = lambda operation, seconds, failed: seen.append((operation, failed))
+    store.database.watch = lambda operation, seconds, failed: seen.append((operation, failed))
     case = new(store)
     store.get(case.id)
     with pytest.raises(Busy):
@@ -344,8 +344,8 @@ def test_reading_and_writing_are_measured(store):
 def test_a_check_reads_and_writes(store, caplog):
     store.check()
     store._probed = -100.0
-    store._failed = -100.0
-    store._engine.begin = lambda: (_ for _ in ()).throw(store._engine.errors[0]("disk is full"))
+    store.database.failed = -100.0
+    store.database.engine.begin = lambda: (_ for _ in ()).throw(store.database.engine.errors[0]("disk is full"))
     with pytest.raises(Busy, match="disk is full"):
         store.check()
     assert "the store cannot write: disk is full" in caplog.text
@@ -410,7 +410,7 @@ def test_a_store_of_the_first_version_is_taken_over(tmp_path):
 
 
 def test_commits_wait_for_the_disk(store, request):
-    run = store._engine.writer().execute
+    run = store.database.engine.writer().execute
     if "postgresql" in store.path:
         assert run("SHOW synchronous_commit").fetchone() == run("SHOW fsync").fetchone() == ("on",)
     else:
@@ -432,7 +432,7 @@ def test_a_failed_commit_tells_everybody_and_changes_nothing(tmp_path, monkeypat
     with sqlite3.connect(tmp_path / "c.sqlite", isolation_level=None) as other:
         other.execute("PRAGMA busy_timeout = 100")
         other.execute("BEGIN IMMEDIATE")  # another program holds the file
-        store._engine.writer().execute("PRAGMA busy_timeout = 50")
+        store.database.engine.writer().execute("PRAGMA busy_timeout = 50")
         with pytest.raises(Busy, match="nothing was changed"):
             store.change(case, (1,), "open")
         other.execute("ROLLBACK")

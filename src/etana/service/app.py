@@ -89,7 +89,7 @@ def create_app(
     key = store.secret() if key is None else key
     desk, metrics, places = Desk(models, store, limits), Metrics(), Places(limits.concurrency)
     journal, sessions = Journal(metrics), Sessions(store, users, key, limits.session_life)
-    store.watch = metrics.store
+    store.database.watch = metrics.store
     app = FastAPI(
         title="etana", version=__version__, docs_url=None, redoc_url=None, openapi_url=None,
         lifespan=_lifespan(store, limits), redirect_slashes=False,

@@ -5,8 +5,7 @@ change. A change names the revision it starts from (``UPDATE ... WHERE id = ? AN
 the same question one is stored and the other is told, whichever process or machine they came to.
 
 A change is committed before it is acknowledged, together with its line in the audit trail: who did what to which case
-and when. One thread of a process writes, and commits all changes that are waiting at that moment together, so that many
-clients share one wait for the disk.
+and when (:mod:`etana.service.database`).
 
 An expired case is not seen any more, but deleted only after a while that is measured on a clock which cannot be set:
 if the clock of the machine jumps ahead, there is time to set it right (see :meth:`Store.sweep`).
@@ -14,21 +13,18 @@ if the clock of the machine jumps ahead, there is time to set it right (see :met
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
-import queue
 import secrets
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from etana.service.engines import Connection, engine_for
+from etana.service.database import Database
+from etana.service.engines import Connection
 from etana.service.errors import Busy
 from etana.service.users import acting
 
@@ -37,13 +33,10 @@ __all__ = ["AuditLine", "Record", "Store"]
 _log = logging.getLogger("etana.service")
 _COLUMNS = "id, model, digest, max_cost, revision, answers, status, created, updated, expires, owner"
 _ID_BYTES = 18  # 144 bits: cannot be guessed
-_MOST_AT_ONCE = 256
 _PROBE = 1.0  # seconds between two looks at whether the store can be written
 _RECOVERY = 5.0  # seconds that a failure to write counts for
 _JUMP = 60.0  # seconds by which two clocks may drift apart between two sweeps
 _PADDING = "x" * 4096  # the probe is as large as a case may be
-
-Statement = Callable[[Connection], Any]
 
 
 @dataclass(frozen=True)
@@ -130,16 +123,17 @@ class Store:
         self.path = os.fsdecode(path)
         self._life, self._grace = life, grace
         self._most, self._kept, self._quota = most, 10 * most if kept is None else kept, quota
-        self._engine = engine_for(path)
-        self._waiting: queue.SimpleQueue[tuple[Statement, Future[Any]] | None] = queue.SimpleQueue()
-        self._gate, self._closed = threading.Lock(), False
         self._counts: Counter[tuple[str, str]] = Counter()  # changed by the writing thread only
         self._checkpoints: list[tuple[float, float]] = []
-        self._probed, self._failed = -_PROBE, -_RECOVERY
-        self.watch: Callable[[str, float, bool], None] = lambda operation, seconds, failed: None
-        self._thread = threading.Thread(target=self._write, name="etana-store", daemon=True)
-        self._thread.start()
+        self._probed = -_PROBE
+        self.database = Database(path, self._remember)
+        self._read, self._change = self.database.read, self.database.change
         self.sweep()
+
+    def _remember(self) -> Callable[[], None]:
+        """What undoes the counting of a transaction that fails."""
+        before = self._counts.copy()
+        return lambda: setattr(self, "_counts", before)
 
     def __len__(self) -> int:
         """How many cases are kept; what other processes do to the same store is seen at the next sweep."""
@@ -328,8 +322,8 @@ class Store:
     def check(self) -> None:
         """Raise :class:`~etana.service.errors.Busy` if nothing can be read or written."""
         self._read("SELECT id FROM cases LIMIT 1", ())
-        self._engine.check_space()
-        if time.monotonic() - self._failed < _RECOVERY:
+        self.database.engine.check_space()
+        if time.monotonic() - self.database.failed < _RECOVERY:
             # On a full disk something small may still fit in somewhere.
             raise Busy("the store of cases could not be written a moment ago; its log says why")
         if time.monotonic() - self._probed < _PROBE:
@@ -345,122 +339,7 @@ class Store:
 
     def close(self) -> None:
         """Finish what is waiting and close the database; whatever comes later is refused."""
-        with self._gate:
-            if self._closed:
-                return
-            self._closed = True
-            self._waiting.put(None)
-        self._thread.join()
-        self._engine.close()
-
-    def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        if self._closed:
-            raise _stopping()
-        with self._measured("read"):
-            try:
-                with self._engine.reading() as connection:
-                    return connection.execute(sql, values).fetchall()
-            except self._engine.errors as error:
-                if self._engine.certain(error):
-                    raise
-            with self._engine.reading() as connection:  # the connection was lost, so it is opened again
-                return connection.execute(sql, values).fetchall()
-
-    def _change(self, statement: Statement) -> Any:
-        """Run a statement in the writing thread; returns when it is on the disk."""
-        done: Future[Any] = Future()
-        # The actor of this thread is not that of the writing thread.
-        actor = acting.get()
-
-        def run(connection: Connection) -> Any:
-            acting.set(actor)
-            return statement(connection)
-
-        with self._gate:
-            if self._closed:
-                raise _stopping()
-            self._waiting.put((run, done))
-        with self._measured("write"):
-            return done.result()
-
-    @contextlib.contextmanager
-    def _measured(self, operation: str) -> Iterator[None]:
-        """Tells the watch how long it took, and turns the database's errors into one that clients understand."""
-        begin, failed = time.perf_counter(), True
-        try:
-            yield
-            failed = False
-        except _UncertainError as error:
-            _log.error("the store lost its connection while it committed: %s", _line(error))
-            raise Busy(
-                "the store of cases was lost while it took the change, so it is not known whether that was stored; "
-                "get the case again to see"
-            ) from error
-        except self._engine.errors as error:
-            _log.error("the store cannot %s: %s", operation, _line(error))
-            if operation == "write":
-                self._failed = time.monotonic()
-            raise Busy(
-                f"the store of cases cannot be used now ({_line(error)}); nothing was changed: try again later"
-            ) from error
-        finally:
-            self.watch(operation, time.perf_counter() - begin, failed)
-
-    def _write(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            batch, last = [first], False
-            with contextlib.suppress(queue.Empty):
-                while len(batch) < _MOST_AT_ONCE and not last:
-                    item = self._waiting.get_nowait()
-                    last = item is None
-                    if item is not None:
-                        batch.append(item)
-            self._commit(batch)
-            if last:
-                return
-
-    def _commit(self, batch: list[tuple[Statement, Future[Any]]]) -> None:
-        """All statements in one transaction; whoever waits is told after the commit.
-
-        If a statement fails, nothing is stored, and each gets a transaction of its own: one that cannot be carried out
-        must not take the others with it.
-        """
-        before = self._counts.copy()
-        committing = False
-        try:
-            connection = self._engine.writer()
-            self._engine.begin()
-            try:
-                results = [statement(connection) for statement, _ in batch]
-                committing = True
-                self._engine.commit()
-            except BaseException:
-                self._engine.rollback()
-                raise
-        except Exception as error:
-            self._counts = before
-            if len(batch) > 1 and not committing:
-                for one in batch:
-                    self._commit([one])
-                return
-            told = _UncertainError(_line(error)) if committing and not self._engine.certain(error) else error
-            for _, done in batch:
-                done.set_exception(told)
-            return
-        for (_, done), result in zip(batch, results, strict=True):
-            done.set_result(result)
-
-
-class _UncertainError(Exception):
-    """A commit of which nobody knows whether it was carried out."""
-
-
-def _stopping() -> Busy:
-    return Busy("the service is stopping; try again at another one, or later")
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+        self.database.close()
 
 
 def _note(run: Connection, action: str, case: str | None, revision: int | None, who: str | None = None) -> None:
