@@ -305,7 +305,7 @@ def overload_table(folder: Path) -> list[str]:
 
 
 TEXT = """\
-`python benchmarks/service_load.py --write` (with `--postgres ADDRESS` for the lines of PostgreSQL) starts the servers one
+`python benchmarks/service_load.py --write` (`--postgres ADDRESS` for the lines of PostgreSQL) starts the servers one
 after the other with their default limits, loads them from the same machine and compares every answer with what the
 model answers in its own process. On {cores} cores, which the client and other work used as well:
 
