@@ -71,6 +71,10 @@ def test_the_head_of_a_large_body_is_refused_without_waiting_for_it(server):
         (status, _), took = timed(lambda c=connection: answer(c))
         assert (status, took < 1.0) == (413, True)
         connection.close()
+    with server.client() as client:
+        for path in ("/v1/models", "/", "/health/live", "/metrics"):
+            assert client.request("GET", path, content=b"x" * 17_000).status_code == 413
+            assert client.request("GET", path, content=b"x" * 1000).status_code == 200
 
 
 def test_bodies_that_never_end_take_nothing_from_small_ones(server):

@@ -279,7 +279,7 @@ def test_a_stop_does_not_wait_for_half_a_body(begin, folder, tmp_path, workers):
 def test_a_stop_ends_in_time_whatever_is_worked_on(begin, folder, tmp_path):
     server = begin(tmp_path, folder / "breast_cancer.etana", "--limit", "stop_time=1", "--limit", "rows=1000000",
                     "--limit", "cells=100000000", "--limit", "body=100000000")  # fmt: skip
-    rows = json.dumps({"rows": [[1.0] * 30] * 400_000}).encode()
+    rows = json.dumps({"rows": [[1.0] * 30] * 150_000}).encode()
     with ThreadPoolExecutor(1) as pool, post(server.port, b"/v1/classify", rows) as connection:
         pool.submit(connection.recv, 1000)
         with server.client() as client:

@@ -4,10 +4,13 @@ import killing
 import pytest
 from servers import Server
 
+BOTH = [("sqlite", 1), ("sqlite", 2), ("postgresql", 1), ("postgresql", 2)]
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request, tmp_path):
-    return "cases.sqlite" if request.param == "sqlite" else request.getfixturevalue("postgres").database()
+
+@pytest.fixture
+def place(request, store):
+    """Where a store of this kind is."""
+    return "cases.sqlite" if store == "sqlite" else request.getfixturevalue("postgres").database()
 
 
 def run(folder, tmp_path, store, workers, kills, changes):
@@ -25,12 +28,12 @@ def run(folder, tmp_path, store, workers, kills, changes):
     assert "ERROR" not in server.log
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_nothing_acknowledged_is_lost(folder, tmp_path, store, workers):
-    run(folder, tmp_path, store, workers, kills=1, changes=120)
+@pytest.mark.parametrize(("store", "workers"), [("sqlite", 1), ("postgresql", 2)])
+def test_nothing_acknowledged_is_lost(folder, tmp_path, place, workers):
+    run(folder, tmp_path, place, workers, kills=1, changes=150)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_nothing_acknowledged_is_lost_in_a_thousand_changes(folder, tmp_path, store, workers):
-    run(folder, tmp_path, store, workers, kills=8, changes=125)
+@pytest.mark.parametrize(("store", "workers"), BOTH)
+def test_nothing_acknowledged_is_lost_in_a_thousand_changes(folder, tmp_path, place, workers):
+    run(folder, tmp_path, place, workers, kills=8, changes=125)

@@ -167,7 +167,11 @@ http {{
   server {{
     listen 127.0.0.1:{nested};
     location /clinic/etana/ {{ proxy_pass http://127.0.0.1:{under}/; }}
-    location /whole/ {{ proxy_pass http://127.0.0.1:{whole}; }}
+    location /told/ {{ proxy_pass http://127.0.0.1:{port}; proxy_set_header X-Forwarded-Prefix /told; }}
+  }}
+  server {{
+    listen 127.0.0.1:{whole};
+    location /clinic/etana/ {{ proxy_pass http://127.0.0.1:{under}; }}
   }}
 }}
 """
@@ -175,7 +179,7 @@ http {{
 
 @pytest.fixture(scope="module")
 def nginx(start_server, folder, tmp_path_factory):
-    """Addresses of an nginx in front of three servers: as it is, with TLS, and under paths."""
+    """Addresses of an nginx in front of two servers: as it is, with TLS, and under paths."""
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None or shutil.which("openssl") is None:
         pytest.skip("nginx or openssl is not installed")
@@ -185,12 +189,9 @@ def nginx(start_server, folder, tmp_path_factory):
          "/CN=localhost", "-days", "2"], cwd=home, check=True, capture_output=True,
     )  # fmt: skip
     model = folder / "wine.etana"
-    plain, under, whole = (
-        start_server(model, token=TOKEN), start_server(model, "--root-path", "/clinic/etana", token=TOKEN),
-        start_server(model, "--root-path", "/whole", token=TOKEN),
-    )  # fmt: skip
-    ports = {name: databases.free_port() for name in ("plain", "secure", "nested")}
-    text = CONFIGURATION.format(folder=home, port=plain.port, under=under.port, whole=whole.port, **ports)
+    plain, under = start_server(model, token=TOKEN), start_server(model, "--root-path", "/clinic/etana", token=TOKEN)
+    ports = {name: databases.free_port() for name in ("plain", "secure", "nested", "whole")}
+    text = CONFIGURATION.format(folder=home, port=plain.port, under=under.port, **ports)
     (home / "nginx.conf").write_text(text)
     home.chmod(0o755)
     process = subprocess.Popen([program, "-p", str(home), "-c", str(home / "nginx.conf")], stderr=subprocess.DEVNULL)
@@ -227,8 +228,14 @@ class Person(Visitor):
 
 @pytest.mark.parametrize(
     ("server", "scheme", "root"),
-    [("plain", "http", ""), ("secure", "https", ""), ("nested", "http", "/clinic/etana"), ("nested", "http", "/whole")],
-    ids=["plain proxy_pass", "TLS", "path taken away", "path passed on"],
+    [
+        ("plain", "http", ""),
+        ("secure", "https", ""),
+        ("nested", "http", "/clinic/etana"),
+        ("whole", "http", "/clinic/etana"),
+        ("nested", "http", "/told"),
+    ],
+    ids=["plain proxy_pass", "TLS", "path taken away", "path passed on", "path told"],
 )
 def test_a_person_signs_in_and_works_through_nginx(nginx, server, scheme, root):
     with httpx.Client(base_url=f"{scheme}://127.0.0.1:{nginx[server]}", **DIRECT) as client:

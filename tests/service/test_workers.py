@@ -109,10 +109,6 @@ def test_all_end_with_the_first(folder, start_server):
     server = start_server(folder / "wine.etana", "--workers", 2)
     workers = workers_of(server)
     assert len(workers) == 2
-    assert server.stop() == 0
-    assert "stopped" in server.log
-    server.start()
-    workers = workers_of(server)
     server.kill()  # as if the machine had run out of memory
 
     def gone():
@@ -129,17 +125,16 @@ def _runs(pid):
         return False
 
 
-def test_workers_and_ports_are_checked_first(folder, tmp_path, monkeypatch, start_server):
+def test_workers_and_ports_are_checked_first(own, folder, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
     from etana.cli import app
 
     monkeypatch.chdir(tmp_path)
-    server = start_server(folder / "wine.etana", "--workers", 2)
     for arguments, said in (
         (["--workers", "0"], "workers is 0"),
         (["--workers", "2", "--store", ":memory:"], "cannot share a store in memory"),
-        (["--workers", "2", "--port", str(server.port)], f"port {server.port}"),
+        (["--workers", "2", "--port", str(own.port)], f"port {own.port}"),
         (["--workers", "2", "--store", "postgresql://x@127.0.0.1:1/x"], "cannot hold the cases"),
         (["--root-path", "x y"], "root path"),
         (["--log", "xml"], "text or json"),
