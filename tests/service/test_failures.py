@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -152,6 +153,25 @@ def test_every_line_of_the_log_says_which_request_whose_and_from_where(start_ser
     assert len({n["request"] for n in requests}) == len(requests)
     assert all(n["client"] and n["method"] and n["seconds"] >= 0 for n in requests)
     assert case["id"] not in server.log
+
+
+def test_what_is_no_request_is_logged_and_counted_too(start_server, folder):
+    server = start_server(folder / "wine.etana", "--log", "json", "--limit", "connections=2")
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(b"\x16\x03\x01 nonsense\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    with contextlib.ExitStack() as stack:
+        for _ in range(2):  # both connections are at work: the third has no place
+            stack.enter_context(post(server.port, b"/v1/classify", b"x" * 1000, hold=500))
+        time.sleep(0.2)
+        late = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        assert late.recv(100) == b""
+    until(lambda: '"reason": "connections"' in server.log)
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    assert [(n["status"], n["client"]) for n in lines if n.get("reason") == "malformed"] == [(400, "127.0.0.1")]
+    with server.client() as client:
+        assert metric(client, 'etana_refusals_total{reason="malformed"}') == 1
+        assert metric(client, 'etana_refusals_total{reason="connections"}') == 1
 
 
 def test_metrics_tell_what_is_refused_in_flight_and_used(make_client):

@@ -73,6 +73,7 @@ class Connection(H11Protocol):
             if idle is None:
                 super().connection_made(transport)
                 transport.abort()
+                self._note(499, "connections")
                 return
             idle.transport.abort()
             self.waiting.pop(idle, None)
@@ -226,7 +227,13 @@ class Connection(H11Protocol):
             self.transport.write(self.conn.send(h11.EndOfMessage()) or b"")
         except h11.LocalProtocolError:
             pass  # the answer to this request has begun
+        self._note(400, "malformed")
         self._close()
+
+    def _note(self, status: int, reason: str) -> None:
+        """Write down a refusal of something that is no request yet."""
+        if self.turned_away is not None:
+            self.turned_away(self.client, "?", "", status, 0.0, reason)
 
     def timeout_keep_alive_handler(self) -> None:
         """No further request has come."""
