@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -649,3 +650,27 @@ def test_a_form_with_too_many_fields_or_parts_is_refused(client):
     odd = client.post("/models/wine/table", content=b"--x", headers={"Content-Type": "multipart/form-data; boundary=y"})
     assert odd.status_code in (400, 403)
     assert client.post("/models/wine/table", headers={"Content-Type": "multipart/form-data"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ",".join(f"c{i}" for i in range(800_000)) + "\n",
+        '"\n"' + ",a" * 400_000,
+        '"' + "\n" * 1_000_000,
+        "x" * 8_000_000,
+        '"a\nb",' + ",".join(f"c{i}" for i in range(2000)) + "\n1",
+    ],
+    ids=["many", "behind a break", "breaks", "one", "quoted"],
+)
+def test_a_table_of_too_many_columns_is_refused_soon(visitor, content):
+    began = time.monotonic()
+    response = upload(visitor, "wine", content.encode(), 422)
+    assert time.monotonic() - began < 5
+    assert "more than 1,013 columns" in response.text
+
+
+def test_a_header_may_have_breaks_between_quotes(visitor, data):
+    X, _ = data["wine"]
+    table = X.iloc[:2].assign(**{"a\nb": 1}).to_csv(index=False)
+    assert upload(visitor, "wine", table.encode()).text.count("\n") == 3

@@ -32,6 +32,7 @@ _MOST_NAMED = 60
 _LONGEST_NAME = 80
 _RUNS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SPARE_COLUMNS, _LONGEST_COLUMN = 1000, 200
 _IDS = ("id", "row_id", "row id", "rowid")
 _CSV = "text/csv; charset=utf-8"
 
@@ -87,6 +88,7 @@ def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tupl
     given, budget = fields.get("table"), read_cost(fields)
     if not isinstance(given, tuple) or not given[1]:
         raise InputError("no file was chosen, or it is empty; choose a CSV file with a header line")
+    _check_header(given[1], served)
     with tempfile.TemporaryDirectory(prefix="etana-") as folder:
         source, target = Path(folder) / "table.csv", Path(folder) / "decisions.csv"
         source.write_bytes(_plain_header(given[1], served))
@@ -97,6 +99,30 @@ def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tupl
             # The reader names the file by where it lies here, which nobody outside knows or should know.
             raise InputError(str(error).replace(str(source), _shown(given[0]))) from None
         return _decisions(target, names), rows
+
+
+def _check_header(content: bytes, served: Served) -> None:
+    """Refuse a table with far more columns than the model has features, before anything compares their names."""
+    most = len(served.features) + _SPARE_COLUMNS
+    head = content[: _LONGEST_COLUMN * most]
+    end = _end_of_line(head)
+    whole = end >= 0 or len(head) == len(content)
+    if not whole or head[: end if end >= 0 else len(head)].count(b",") >= most:
+        raise InputError(
+            f"the table has more than {most:,} columns, or a header longer than {len(head):,} bytes, and the model has "
+            f"{len(served.features):,} features; leave out what it does not need"
+        )
+
+
+def _end_of_line(text: bytes) -> int:
+    """Where the first line ends; a line break between quotes does not count. -1 if it does not end."""
+    at = quotes = 0
+    while (end := text.find(b"\n", at)) >= 0:
+        quotes += text.count(b'"', at, end)
+        if quotes % 2 == 0:
+            return end
+        at = end + 1
+    return -1
 
 
 def _read_names(path: str, wanted: str, served: Served, limits: Limits) -> list[str] | None:
