@@ -27,14 +27,14 @@ def walked():
     bodies._SHORT, bodies._STEPS = before
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(BODY, st.sampled_from([None, 0, 1, 3]), st.booleans())
 def test_a_walk_finds_what_one_call_finds(walked, body, indent, plain):
     text = json.dumps(body, indent=indent, ensure_ascii=plain)
     assert read_fields(text.encode("utf-8", "surrogatepass"), body, 10, 10) == json.loads(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(BODY, st.data())
 def test_what_is_spoilt_is_refused_or_read_as_one_call_reads_it(walked, body, data):
     text = json.dumps(body)
