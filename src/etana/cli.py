@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from etana.service.command import register as register_service
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -349,39 +351,7 @@ def compare(
         Console().print(comparison.to_terminal())
 
 
-@app.command()
-def serve(
-    models: Annotated[
-        list[str], typer.Argument(help="Model files, folders with *.etana files, or NAME=FILE.", metavar="MODEL...")
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback a token is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            help="Bearer token that clients must send. Others on the machine can see options: better set ETANA_TOKEN.",
-            envvar="ETANA_TOKEN",
-        ),
-    ] = None,
-    store: Annotated[str, typer.Option(help="SQLite file that keeps the cases.")] = "etana-cases.sqlite",
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="Further name that clients may use for this machine; can be repeated.")
-    ] = None,
-    limit: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE, one of etana.service.limits.Limits; can be repeated.")
-    ] = None,
-    trust: Trust = None,
-) -> None:
-    """Serve models over HTTP: classification of rows, and cases that are asked one question at a time."""
-    with _one_line_errors():
-        from etana.service.limits import Limits
-        from etana.service.run import serve
-
-        limits = Limits.parse(limit or ())
-        serve(
-            models, host=host, port=port, token=token, store=store, allow_hosts=allow_host or (), limits=limits,
-            trusted=trust or (),
-        )  # fmt: skip
+register_service(app, _one_line_errors)
 
 
 def _load(path: str, trusted: list[str] | None) -> Model:

@@ -75,7 +75,7 @@ class Visitor:
         return self.response.url.path.removesuffix("/answer")
 
     def answer(self, status: int = 200, page: Html | None = None, **fields: str) -> Html:
-        return self.post(f"{self.case}/answer", status, page, **({"answer": "given"} | fields))
+        return self.post(f"{self.case}", status, page, **({"answer": "given"} | fields))
 
     def _read(self, response, status: int) -> Html:
         assert response.status_code == status, response.text

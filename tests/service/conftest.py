@@ -1,5 +1,6 @@
 """Model files to serve, and servers."""
 
+import databases
 import numpy as np
 import pytest
 from servers import Server, in_process
@@ -70,6 +71,25 @@ def make_client(folder):
     for client, cases in opened:
         client.close()
         cases.close()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server of our own."""
+    reason = databases.missing()
+    if reason:
+        pytest.skip(reason)
+    server = databases.Postgres()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request, tmp_path):
+    """A new place for a store, of both kinds."""
+    if request.param == "sqlite":
+        return str(tmp_path / "cases.sqlite")
+    return request.getfixturevalue("postgres").database()
 
 
 @pytest.fixture(scope="module")

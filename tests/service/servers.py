@@ -15,7 +15,7 @@ import httpx
 # Without proxies, and without certificates, which take a client longer to read than anything here takes.
 DIRECT = {"timeout": 60, "trust_env": False, "verify": False}
 
-_LINE = re.compile(r"serving .* on (http://\S+)")
+_LINE = re.compile(r"serving .* on (http://[\w.:\[\]]+)")
 
 
 class Server:

@@ -197,7 +197,7 @@ def test_path_tricks_lead_nowhere(client, path):
         ("HEAD", "/v1/models", "GET"),
         ("OPTIONS", "/v1/classify", "POST"),
         ("PUT", "/v1/cases/" + "a" * 24, "DELETE, GET"),
-        ("TRACE", "/health/live", "GET"),
+        ("TRACE", "/health/live", "GET, HEAD"),
         ("GET", "/v1/classify", "POST"),
         ("BREW", "/v1/models", "GET"),
     ],
@@ -273,7 +273,7 @@ def test_the_health_routes_tell_a_store_that_cannot_be_read(make_client, tmp_pat
     store = Store(tmp_path / "c.sqlite", 10.0, 10)
     client = make_client("wine", store=store)
     assert client.get("/health/ready").json() == {"status": "ok"}
-    store._reader.execute("ALTER TABLE cases RENAME TO lost")
+    store.database.engine.writer().execute("ALTER TABLE cases RENAME TO lost")
     assert is_problem(client.get("/health/ready"), 503, "cannot be used now")
     assert client.get("/health/live").status_code == 200
     assert is_problem(client.post("/v1/cases", json={}), 503, "nothing was changed")

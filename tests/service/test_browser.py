@@ -408,6 +408,18 @@ def test_dark_is_dark(browse):
     assert shades["dark"] < 100 < 650 < shades["light"]
 
 
+def test_the_reference_is_readable_on_a_phone_and_in_the_dark(browse):
+    shades = {}
+    for scheme in ("light", "dark"):
+        page = browse(viewport=PHONE, color_scheme=scheme).new_page()
+        page.goto("/docs")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)") >= 16
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        shades[scheme] = sum(map(int, re.findall(r"\d+", colour)[:3]))
+    assert shades["dark"] < 100 < 650 < shades["light"]
+
+
 def test_no_motion_for_those_who_want_none(browse):
     page = browse(reduced_motion="reduce").new_page()
     page.goto("/")

@@ -1,4 +1,4 @@
-"""Real servers under what happens to servers: kill -9, overload, slow clients, reloads, stops, huge bodies."""
+"""Real servers under what happens to servers: overload, slow clients, reloads, stops, huge bodies."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,14 @@ def own_folder(folder, tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(start_server, own_folder):
     """A server with small limits, for all tests that do not end it."""
-    limits = [f"concurrency={CONCURRENCY}", "body=1000000", "head_time=3", "body_time=4", "connections=700"]
+    limits = [
+        f"concurrency={CONCURRENCY}",
+        "body=1000000",
+        "head_time=3",
+        "body_time=4",
+        "connections=700",
+        "wait_time=0.3",
+    ]
     return start_server(own_folder, *(a for limit in limits for a in ("--limit", limit)))
 
 
@@ -48,49 +55,6 @@ def answers(server):
         case = client.post("/v1/cases", json={"model": "wine"}).json()
         body = {"feature": case["question"]["name"], "value": 1.0}
         return client.post(f"/v1/cases/{case['id']}/observations", json=body).status_code == 200
-
-
-def test_every_acknowledged_answer_survives_kill_9(folder, tmp_path):
-    """100 cases are answered by 10 clients; the process is killed in the middle; every case goes on."""
-    server = Server(tmp_path, folder / "breast_cancer.etana")
-    acknowledged, lock, killed = {}, threading.Lock(), threading.Event()
-
-    def work(_):
-        with server.client() as client, contextlib.suppress(httpx.TransportError):
-            while not killed.is_set():
-                case = client.post("/v1/cases", json={}).json()
-                with lock:
-                    acknowledged[case["id"]] = case
-                for value in (100.0, None, 0.1):
-                    if case["question"] is None:
-                        break
-                    body = {"feature": case["question"]["name"], "value": value}
-                    case = client.post(f"/v1/cases/{case['id']}/observations", json=body).json()
-                    with lock:
-                        acknowledged[case["id"]] = case
-                    if len(acknowledged) >= 100 and len(case["history"]) == 1:
-                        killed.set()
-                        server.process.kill()
-
-    with ThreadPoolExecutor(10) as pool:
-        list(pool.map(work, range(10)))
-    server.process.wait()
-    assert len(acknowledged) >= 100
-    server.start()
-    with server.client() as client:
-        for case in acknowledged.values():
-            now = client.get(f"/v1/cases/{case['id']}").json()
-            # An answer that was stored, but whose acknowledgement was lost with the process, may be there too.
-            assert now["revision"] - case["revision"] in (0, 1)
-            assert now["history"][: len(case["history"])] == case["history"]
-            if now["revision"] == case["revision"]:
-                assert now == case
-            while now["question"] is not None:
-                body = {"feature": now["question"]["name"], "value": 0.5, "revision": now["revision"]}
-                response = client.post(f"/v1/cases/{case['id']}/observations", json=body)
-                assert response.status_code == 200
-                now = response.json()
-    assert server.stop() == 0
 
 
 def test_of_answers_at_once_one_is_taken(server):

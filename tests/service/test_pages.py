@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from etana import AdaptiveClassifier
 from etana.commands.classify import classify_file
 from etana.modelfile import load_model, save
 from etana.service.app import create_app
-from etana.service.guard import SESSION_COOKIE, session_value
 from etana.service.limits import Limits
 from etana.service.models import Models
 from etana.service.pages.pictures import Pictures
@@ -116,13 +116,13 @@ def test_a_budget_is_kept(visitor):
 def test_what_is_no_number_is_asked_again(visitor, client, text):
     visitor.start("wine")
     case = visitor.case
-    page = visitor.post(f"{case}/answer", 422, answer="given", value=text)
+    page = visitor.post(f"{case}", 422, answer="given", value=text)
     assert "write a number" in page.texts["fault"]
     assert client.get(f"/v1{case}").json()["revision"] == 0
     shown = next(given["value"] for tag, given in page.tags if given.get("id") == "value")
     assert shown == text
     # From there it goes on.
-    assert visitor.post(f"{case}/answer", page=page, value="3.1", answer="given").texts["ask"] == "proline"
+    assert visitor.post(f"{case}", page=page, value="3.1", answer="given").texts["ask"] == "proline"
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "nan"])
@@ -135,7 +135,7 @@ def test_a_stale_answer_changes_nothing(visitor, client):
     stale = visitor.start("wine")
     case = visitor.case
     visitor.answer(value="3")
-    page = visitor.post(f"{case}/answer", 409, stale, answer="given", value="1")
+    page = visitor.post(f"{case}", 409, stale, answer="given", value="1")
     assert page.texts["h1"] == "The case has moved on"
     assert case in page.addresses
     history = client.get(f"/v1{case}").json()["history"]
@@ -253,14 +253,19 @@ def test_a_form_without_the_seal_is_refused(visitor, client):
     page = visitor.start("wine")
     case = visitor.case
     for wrong in ("", "0" * 64, "é"):
-        assert "form" in visitor.post(f"{case}/answer", 403, page, seal=wrong, value="1").texts["h1"]
+        assert "form" in visitor.post(f"{case}", 403, page, seal=wrong, value="1").texts["h1"]
     client.cookies.clear()
-    visitor.post(f"{case}/answer", 403, page, value="1")
+    again = visitor.post(f"{case}", 403, page, value="2.5")
     assert client.get(f"/v1{case}").json()["revision"] == 0
+    # The page leads back to the case, and has kept what was typed: one more click sends it.
+    assert case in again.addresses
+    assert again.texts["entered"] == "2.5"
+    visitor.post(case, page=again)
+    assert client.get(f"/v1{case}").json()["history"][0]["value"] == 2.5
 
 
 def test_the_seal_of_another_browser_is_refused(visitor, client):
-    theirs = visitor.start("wine").forms[f"{visitor.case}/answer"]["seal"]
+    theirs = visitor.start("wine").forms[f"{visitor.case}"]["seal"]
     client.cookies.clear()
     visitor.start("wine")
     visitor.answer(403, seal=theirs, value="1")
@@ -269,9 +274,9 @@ def test_the_seal_of_another_browser_is_refused(visitor, client):
 def test_a_form_of_another_site_is_refused(visitor, client):
     page = visitor.start("wine")
     for origin in ("http://evil.example", "null"):
-        sent = page.forms[f"{visitor.case}/answer"] | {"value": "1"}
+        sent = page.forms[f"{visitor.case}"] | {"value": "1"}
         headers = {"Origin": origin, "Accept": "text/html"}
-        response = client.post(f"{visitor.case}/answer", data=sent, headers=headers)
+        response = client.post(f"{visitor.case}", data=sent, headers=headers)
         assert response.status_code == 403
         assert "text/html" in response.headers["content-type"]
 
@@ -444,7 +449,7 @@ def test_a_replaced_model_ends_its_cases(folder, tmp_path, data):
         assert models.reload() == []
         assert "has changed" in visitor.get(case, 409).texts["main"]
         assert "Start another one" in visitor.post(f"{case}/undo", 409, page).texts["main"]
-        visitor.post(f"{case}/answer", 409, page, value="1")
+        visitor.post(f"{case}", 409, page, value="1")
     store.close()
 
 
@@ -477,12 +482,15 @@ def test_the_right_token_lets_in(guarded):
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert TOKEN not in str(first.headers) + str(guarded.client.cookies)
-    assert guarded.client.cookies[SESSION_COOKIE] == session_value(TOKEN)
+    kept = next(c for c in guarded.client.cookies.jar if c.name.startswith("etana_session_"))
+    assert len(kept.value) == 43
     guarded.post("/cases")
     assert guarded.page.texts["ask"] == "flavanoids"
     # The API takes the token itself.
     assert guarded.client.get("/v1/models").status_code == 401
     guarded.post("/sign-out")
+    guarded.get("/", 401)
+    guarded.client.cookies.set(kept.name, kept.value)  # a copy of it is worth nothing any more
     guarded.get("/", 401)
 
 
@@ -495,8 +503,9 @@ def test_a_wrong_token_stays_outside(guarded, token):
 
 
 def test_a_forged_session_stays_outside(guarded):
-    for forged in (TOKEN, "0" * 64, session_value("another token")):
-        guarded.client.cookies.set(SESSION_COOKIE, forged)
+    name = guarded.client._transport._inner.app.state.sessions.cookie
+    for forged in (TOKEN, "0" * 64, "a" * 43, ""):
+        guarded.client.cookies.set(name, forged)
         guarded.get("/", 401)
 
 
@@ -552,3 +561,116 @@ def test_static_files_are_kept_by_browsers(visitor):
 def test_pages_are_not_part_of_the_api_document(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert not [path for path in paths if not path.startswith(("/v1", "/health", "/metrics"))]
+
+
+# --- small things
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A client of a model whose names and classes a spreadsheet would run."""
+    X, y = load_wine(return_X_y=True)
+    frame = {"=1+1": X[:, 6], "@sum": X[:, 12], "-plain": X[:, 9]}
+    import pandas as pd
+
+    path = tmp_path_factory.mktemp("runs") / "runs.etana"
+    labels = np.array(["=cmd|' /C calc'!A0", "+1", "fine"])[y]
+    save(etana.ETANAClassifier(feature_costs=0.001).fit(pd.DataFrame(frame), labels), path)
+    store = Store(":memory:", 100.0, 10)
+    client = in_process(create_app(Models([path]), store))
+    yield client
+    client.close()
+    store.close()
+
+
+def test_no_cell_of_a_download_can_be_run(runs):
+    visitor = Visitor(runs)
+    template = runs.get("/models/runs/template.csv").text
+    names = next(csv.reader(io.StringIO(template)))
+    assert names == ["'=1+1", "'@sum", "'-plain"]
+    # What was given an apostrophe is understood when it comes back.
+    ids = ["=HYPERLINK(1)", "-5", "+x", "@y", "plain", "\tz"]
+    rows = [[*row, id] for row, id in zip(load_wine().data[::35][:, [6, 12, 9]].tolist(), ids)]
+    table = io.StringIO()
+    csv.writer(table).writerows([[*names, "ID"], *rows])
+    visitor.get("/models/runs/table")
+    sent = visitor.page.forms["/models/runs/table"]
+    done = runs.post("/models/runs/table", data=sent, files={"table": ("t.csv", table.getvalue().encode())})
+    assert done.status_code == 200, done.text
+    header, *lines = csv.reader(io.StringIO(done.text))
+    assert header[:2] == ["ID", "label"]
+    assert [line[0] for line in lines] == ["'=HYPERLINK(1)", "-5", "'+x", "'@y", "plain", lines[5][0]]
+    cells = [cell for line in (header, *lines) for cell in line]
+    numbers = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?")
+    assert any(cell.startswith("'=cmd") for cell in cells)
+    assert not any(cell[:1] in "=+-@\t\r" and cell and not numbers.fullmatch(cell) for cell in cells)
+
+
+def test_the_column_that_names_the_rows_can_be_chosen(visitor, client, data):
+    X, _ = data["wine"]
+    table = X.iloc[:3].assign(patient=["a", "b", "c"], id=[7, 8, 9]).to_csv(index=False)
+    visitor.get("/models/wine/table")
+    sent = visitor.page.forms["/models/wine/table"]
+    for column, wanted in (("", ["id", "7", "8", "9"]), ("patient", ["patient", "a", "b", "c"])):
+        files = {"table": ("t.csv", table.encode())}
+        done = client.post("/models/wine/table", data=sent | {"id_column": column}, files=files)
+        assert [line[0] for line in csv.reader(io.StringIO(done.text))] == wanted
+    files = {"table": ("t.csv", table.encode())}
+    wrong = client.post("/models/wine/table", data=sent | {"id_column": "nix"}, files=files)
+    assert wrong.status_code == 422
+    assert "no column" in wrong.text
+
+
+def test_after_a_wrong_value_the_address_is_that_of_the_case(visitor):
+    visitor.start("wine")
+    address = visitor.response.url.path
+    visitor.answer(422, value="abc")
+    assert visitor.response.url.path == address
+    assert visitor.get(address).texts["ask"] == "flavanoids"  # and can be loaded again
+
+
+def test_health_answers_head(client):
+    for path in ("/health/live", "/health/ready"):
+        response = client.head(path)
+        assert (response.status_code, response.content) == (200, b"")
+        assert client.get(path).json() == {"status": "ok"}
+
+
+def test_the_reference_fits_a_phone_and_the_dark(client):
+    page = client.get("/docs")
+    assert 'name="viewport"' in page.text
+    assert "prefers-color-scheme:dark" in page.text
+    assert "max-width:40rem" in page.text
+
+
+def test_a_form_with_too_many_fields_or_parts_is_refused(client):
+    many = {f"f{i}": "x" for i in range(50)}
+    assert client.post("/sign-in", data=many).status_code == 400
+    assert client.post("/models/wine/table", data=many, files={"table": ("t.csv", b"x")}).status_code == 400
+    odd = client.post("/models/wine/table", content=b"--x", headers={"Content-Type": "multipart/form-data; boundary=y"})
+    assert odd.status_code in (400, 403)
+    assert client.post("/models/wine/table", headers={"Content-Type": "multipart/form-data"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ",".join(f"c{i}" for i in range(800_000)) + "\n",
+        '"\n"' + ",a" * 400_000,
+        '"' + "\n" * 1_000_000,
+        "x" * 8_000_000,
+        '"a\nb",' + ",".join(f"c{i}" for i in range(2000)) + "\n1",
+    ],
+    ids=["many", "behind a break", "breaks", "one", "quoted"],
+)
+def test_a_table_of_too_many_columns_is_refused_soon(visitor, content):
+    began = time.monotonic()
+    response = upload(visitor, "wine", content.encode(), 422)
+    assert time.monotonic() - began < 5
+    assert "more than 1,013 columns" in response.text
+
+
+def test_a_header_may_have_breaks_between_quotes(visitor, data):
+    X, _ = data["wine"]
+    table = X.iloc[:2].assign(**{"a\nb": 1}).to_csv(index=False)
+    assert upload(visitor, "wine", table.encode()).text.count("\n") == 3

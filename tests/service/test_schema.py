@@ -9,16 +9,8 @@ import pytest
 TOKEN = "correct-horse-battery"
 
 
-@pytest.mark.parametrize(
-    ("models", "token", "phases", "examples"),
-    [
-        (["wine.etana", "hostile.etana"], TOKEN, "examples,coverage,fuzzing,stateful", 8),
-        (["hostile.etana"], None, "fuzzing,stateful", 6),
-    ],
-    ids=["several", "one"],
-)
-def test_schemathesis_runs_clean(start_server, folder, tmp_path, models, token, phases, examples):
-    server = start_server(*(folder / m for m in models), token=token)
+def run(server, tmp_path, phases, examples, token=None, seconds=300):
+    """Schemathesis against a server; returns how many test cases there were."""
     header = ["-H", f"Authorization: Bearer {token}"] if token else []
     done = subprocess.run(
         [
@@ -26,9 +18,31 @@ def test_schemathesis_runs_clean(start_server, folder, tmp_path, models, token, 
             "--phases", phases, "--max-examples", str(examples), "--seed", "7", "--no-shrink",
             "--request-timeout", "60", *header,
         ],
-        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=300,
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=seconds,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert int(re.search(r"(\d+) passed", done.stdout.rpartition("Test cases:")[2])[1]) > 50
     assert " 500 " not in server.log
     assert "ERROR" not in server.log
+    return int(re.search(r"(\d+) generated", done.stdout)[1])
+
+
+@pytest.mark.parametrize(
+    ("models", "token", "phases", "examples", "store"),
+    [
+        (["wine.etana", "hostile.etana"], TOKEN, "examples,coverage,fuzzing,stateful", 8, "sqlite"),
+        (["hostile.etana"], None, "fuzzing,stateful", 6, "postgresql"),
+    ],
+    ids=["several", "one"],
+)
+def test_schemathesis_runs_clean(start_server, folder, tmp_path, request, models, token, phases, examples, store):
+    place = "cases.sqlite" if store == "sqlite" else request.getfixturevalue("postgres").database()
+    server = start_server(*(folder / m for m in models), "--store", place, token=token)
+    assert run(server, tmp_path, phases, examples, token) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_schemathesis_runs_clean_in_5000_cases(start_server, folder, tmp_path, request, store):
+    place = "cases.sqlite" if store == "sqlite" else request.getfixturevalue("postgres").database()
+    server = start_server(folder / "wine.etana", folder / "hostile.etana", "--store", place, token=TOKEN)
+    assert run(server, tmp_path, "examples,coverage,fuzzing,stateful", 400, TOKEN, 3000) >= 5000

@@ -1,8 +1,15 @@
 """The service: models behind HTTP, one question at a time or many rows at once.
 
-One noun a file. ``limits``: what a client may ask for. ``models``: the models by name. ``store``: the cases on disk.
-``rows``: values from JSON. ``desk``: the work itself, which knows nothing of HTTP. ``schemas``, ``problems``: what
-comes in, and how errors go out. ``api``, ``health``, ``openapi``: routes. ``pages``: the web pages. ``guard``: what a
-request must pass before it reaches them. ``metrics``: counters. ``app``: the whole. ``connections``, ``run``: the
-process, which ``etana serve`` starts. ``demo``: models to try it with.
+One noun a file, from the inside out:
+
+- the work: ``limits``: what a client may ask for. ``models``: the models by name. ``rows``: values from JSON. ``desk``:
+  the work itself, which knows nothing of HTTP;
+- the cases: ``store``: cases, sessions, the audit trail. ``database``: one thread writes, many read. ``engines``,
+  ``sqlite``, ``postgres``: the databases. ``backup``: all of it in a file;
+- people: ``users``: tokens and roles. ``sessions``: browsers that have signed in;
+- the way in: ``connections``, ``proxy``, ``guard``, ``reading``, ``slots``: what a request passes before a route sees
+  it. ``bodies``, ``schemas``: what comes in. ``problems``: how errors go out;
+- routes: ``api``, ``records``, ``health``, ``openapi``, ``pages``;
+- being watched: ``journal``, ``logs``, ``metrics``, ``board``, ``telemetry``;
+- the whole: ``app``, ``settings``, ``run``, ``workers``, ``command``. ``demo``: models to try it with.
 """

@@ -15,6 +15,7 @@ from etana.service.desk import Batch, CaseView, Desk, ModelView
 from etana.service.errors import WrongType
 from etana.service.metrics import Metrics
 from etana.service.problems import JSON, documented
+from etana.service.proxy import prefix_of
 from etana.service.schemas import ClassifyRequest, ObservationRequest, StartRequest, read_body
 
 __all__ = ["api"]
@@ -52,6 +53,11 @@ def _answer(adapter: TypeAdapter[Any], content: Any, status: int = 200, **header
     return Response(adapter.dump_json(content), status, headers, media_type=JSON)
 
 
+def _most(desk: Desk) -> tuple[int, int]:
+    """How many rows any model may get at once, and how many values a row of any model may have."""
+    return max(map(desk.most_rows, desk.models)), max(len(served.features) for served in desk.models)
+
+
 def _links() -> dict[str, Any]:
     """The operations that a new case can go on with, for programs that read the OpenAPI document."""
     operations = ("get_case", "delete_case", "observe", "undo")
@@ -84,7 +90,7 @@ def _model_routes(router: APIRouter, desk: Desk, metrics: Metrics) -> None:
     )  # fmt: skip
     def classify(body: Body) -> Response:
         """Classify full rows; of each, only the features that pay are looked at and charged."""
-        request = read_body(ClassifyRequest, body)
+        request = read_body(ClassifyRequest, body, *_most(desk))
         batch = desk.classify(request.rows, request.model, request.max_cost)
         metrics.classified(batch.model, len(batch.rows))
         return _answer(_BATCH, batch)
@@ -95,11 +101,11 @@ def _case_routes(router: APIRouter, desk: Desk) -> None:
         "/cases", status_code=201, openapi_extra=_takes("StartRequest"), tags=["cases"],
         responses={201: {"model": CaseView, "links": _links()}, **documented(*_ALWAYS, 404, 415, 422)},
     )  # fmt: skip
-    def start_case(body: Body, explain: Explain = "false") -> Response:
+    def start_case(http: Request, body: Body, explain: Explain = "false") -> Response:
         """Start a case and get its first question."""
         request = read_body(StartRequest, body)
         view = desk.start(request.model, request.max_cost, explain == "true")
-        return _answer(_CASE, view, 201, Location=f"/v1/cases/{view.id}")
+        return _answer(_CASE, view, 201, Location=f"{prefix_of(http.scope)}/v1/cases/{view.id}")
 
     @router.get(
         "/cases/{case_id}", tags=["cases"], responses={200: {"model": CaseView}, **documented(*_ALWAYS, 404, 409, 422)}

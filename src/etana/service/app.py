@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Collection
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -18,23 +19,31 @@ from starlette.routing import Route
 from etana import __version__
 from etana.errors import EtanaError
 from etana.service.api import api
+from etana.service.board import Board
 from etana.service.desk import Desk
 from etana.service.errors import status_of
-from etana.service.guard import BodyReader, Door, Slots, Watch
-from etana.service.health import health
+from etana.service.guard import Door, Watch
+from etana.service.health import health, metrics_text
+from etana.service.journal import Journal
 from etana.service.limits import Limits
 from etana.service.metrics import Metrics
 from etana.service.models import Models
 from etana.service.openapi import describe, reference_page
 from etana.service.pages import UNGUARDED, Friendly, pages
 from etana.service.problems import JSON, problem
+from etana.service.proxy import Proxy, prefix_of
+from etana.service.reading import BodyReader
+from etana.service.records import records
 from etana.service.schemas import InvalidBody
+from etana.service.sessions import Attempts, Sessions
+from etana.service.slots import Places, Slots
 from etana.service.store import Store
+from etana.service.users import Users
 
 __all__ = ["create_app"]
 
 _log = logging.getLogger("etana.service")
-_SWEEP = 60.0  # seconds between two looks for expired cases
+_SWEEP = 15.0  # seconds between two looks for expired cases, and at what other processes have done
 
 
 def create_app(
@@ -43,6 +52,12 @@ def create_app(
     limits: Limits | None = None,
     token: str | None = None,
     hosts: Collection[str] | None = None,
+    *,
+    users: Users | None = None,
+    root_path: str = "",
+    proxies: Sequence[str] = (),
+    key: bytes | None = None,
+    board: Board | None = None,
 ) -> FastAPI:
     """The application.
 
@@ -58,25 +73,59 @@ def create_app(
         If given, every route but ``/health/*`` needs it: ``Authorization: Bearer TOKEN``.
     hosts : collection of str, optional
         Names that the Host header may have; None allows all.
+    users : Users, optional
+        Users with tokens of their own, instead of the one token.
+    root_path : str
+        The path under which a proxy serves this.
+    proxies : sequence of str
+        Addresses of proxies whose headers are believed, beside those on this machine.
+    key : bytes, optional
+        What forms are sealed with; by default one that the store keeps.
+    board : Board, optional
+        Where the processes of one service show each other their metrics.
     """
     limits = Limits() if limits is None else limits
-    desk, metrics = Desk(models, store, limits), Metrics()
+    users = Users(token) if users is None else users
+    key = store.secret() if key is None else key
+    desk, metrics, places = Desk(models, store, limits), Metrics(), Places(limits.concurrency)
+    journal, sessions = Journal(metrics), Sessions(store, users, key, limits.session_life)
+    store.database.watch = metrics.store
     app = FastAPI(
         title="etana", version=__version__, docs_url=None, redoc_url=None, openapi_url=None,
         lifespan=_lifespan(store, limits), redirect_slashes=False,
+        # FastAPI's own spans would tell the path, which holds the id of a case.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )  # fmt: skip
-    app.state.desk, app.state.token, app.state.metrics = desk, token, metrics
+    state = app.state
+    state.desk, state.users, state.sessions, state.metrics, state.key = desk, users, sessions, metrics, key
+    state.attempts, state.places, state.journal = Attempts(limits), places, journal
     _add(app, api(desk, metrics))
-    _add(app, health(desk, metrics))
-    _add_reference(app, desk, token)
+    _add(app, records(store, sessions))
+    state.metrics_text = lambda: metrics_text(desk, metrics, journal, places)
+    _add(app, health(desk.store, places, state.metrics_text, board))
+    _add_reference(app, desk, users.guarded)
     _add(app, pages(desk, models, limits))
     _add_errors(app, limits)
-    app.add_middleware(Slots, limits=limits)
-    app.add_middleware(BodyReader, limits=limits)
-    app.add_middleware(Door, token=token, hosts=hosts, unguarded=UNGUARDED, largest=limits.head)
-    app.add_middleware(Watch, metrics=metrics)
+    journal.routes = _routes(app)
+    app.add_middleware(Slots, limits=limits, places=places)
+    app.add_middleware(BodyReader, limits=limits, places=places)
+    app.add_middleware(Door, users=users, sessions=sessions, hosts=hosts, unguarded=UNGUARDED, limits=limits)
+    app.add_middleware(Watch, journal=journal)
     app.add_middleware(Friendly)
+    app.add_middleware(Proxy, prefix=root_path, proxies=proxies, new_id=journal.new_id)
     return app
+
+
+def _routes(app: FastAPI) -> Callable[[], list[tuple[re.Pattern[str], str]]]:
+    """The patterns of all routes with their names, worked out when they are first needed."""
+    found: list[tuple[re.Pattern[str], str]] = []
+
+    def routes() -> list[tuple[re.Pattern[str], str]]:
+        if not found:
+            found.extend((r.path_regex, r.path) for r in app.routes if isinstance(r, Route))
+        return found
+
+    return routes
 
 
 def _add(app: FastAPI, router: APIRouter) -> None:
@@ -84,7 +133,7 @@ def _add(app: FastAPI, router: APIRouter) -> None:
     app.router.routes.extend(router.routes)
 
 
-def _add_reference(app: FastAPI, desk: Desk, token: str | None) -> None:
+def _add_reference(app: FastAPI, desk: Desk, guarded: bool) -> None:
     known: dict[tuple[str, ...], dict[str, Any]] = {}  # the document of the models as they are now
 
     def document() -> dict[str, Any]:
@@ -92,16 +141,18 @@ def _add_reference(app: FastAPI, desk: Desk, token: str | None) -> None:
         found = known.get(models)
         if found is None:
             known.clear()
-            found = known[models] = describe(app, desk, token is not None)
+            found = known[models] = describe(app, desk, guarded)
         return found
 
     @app.get("/openapi.json", include_in_schema=False)
-    def openapi() -> Response:
-        return Response(json.dumps(document()), media_type=JSON)
+    def openapi(request: Request) -> Response:
+        prefix = prefix_of(request.scope)
+        served = document() | ({"servers": [{"url": prefix}]} if prefix else {})
+        return Response(json.dumps(served), media_type=JSON)
 
     @app.get("/docs", include_in_schema=False)
-    def docs() -> Response:
-        return reference_page(document())
+    def docs(request: Request) -> Response:
+        return reference_page(document(), prefix_of(request.scope))
 
 
 def _add_errors(app: FastAPI, limits: Limits) -> None:
@@ -111,6 +162,8 @@ def _add_errors(app: FastAPI, limits: Limits) -> None:
         if status == 500:
             raise error
         headers = {"Retry-After": str(limits.retry_after)} if status == 503 else None
+        if status == 503:
+            request.scope["etana.refused"] = "store"
         places = error.places if isinstance(error, InvalidBody) else None
         return problem(status, str(error), places, headers)
 
@@ -153,5 +206,5 @@ async def _sweep(store: Store) -> None:
         await asyncio.sleep(_SWEEP)
         try:
             await asyncio.to_thread(store.sweep)
-        except EtanaError as error:
+        except Exception as error:
             _log.error("expired cases stay for now: %s", error)

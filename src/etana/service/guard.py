@@ -2,45 +2,51 @@
 
 From the outside in:
 
+``Proxy``             puts right what a proxy in front has changed (:mod:`etana.service.proxy`)
+``Friendly``          errors as pages, for those who look at them in a browser (:mod:`etana.service.pages`)
 :class:`Watch`        measures, logs one line without any value, adds security headers, turns a crash into a 500
-:class:`Door`         size, Host, Origin and token, from the headers alone
-:class:`BodyReader`   reads the body whole, within its size and its time, before any work is reserved for it
-:class:`Slots`        lets a limited number of requests work at once, each for a limited time
+:class:`Door`         size, Host, Origin, token and role, from the headers alone
+``BodyReader``        reads the body whole, within its size and its time (:mod:`etana.service.reading`)
+``Slots``             lets so many requests work at once, each for so long (:mod:`etana.service.slots`)
 
 Reading bodies comes before the slots, so that clients who send slowly take no slot from the others.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import hmac
 import logging
+import re
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Collection, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from etana.errors import EtanaError
+from etana.service.errors import status_of
+from etana.service.journal import Journal
 from etana.service.limits import Limits
-from etana.service.metrics import Metrics
 from etana.service.problems import problem
+from etana.service.sessions import Sessions
+from etana.service.telemetry import request_span
+from etana.service.users import ANYONE, Actor, Role, User, Users, acting
 
-__all__ = ["LOOPBACK", "SESSION_COOKIE", "BodyReader", "Door", "Slots", "Watch", "session_value", "token_matches"]
+__all__ = ["HEADERS", "LOOPBACK", "Door", "Watch"]
 
 _log = logging.getLogger("etana.service")
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
-SESSION_COOKIE = "etana_session"
 _API = "/v1/"  # for programs, which send the token itself; the cookie is for the pages
 _UNGUARDED = ("/health/live", "/health/ready")  # whoever looks after the process has no token and must not wait
-_UNLIMITED = (*_UNGUARDED, "/metrics")
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
-_HEADERS = {
+_ADMIN = re.compile(r"/v1/(audit|sessions)(/.*)?")
+_READS = re.compile(r"/v1/classify|/models/[^/]+/table|/sign-in|/sign-out")  # by POST, but nothing is changed
+HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -53,14 +59,10 @@ _HEADERS = {
 
 
 class Watch:
-    """Measures and logs every request, and lets no error out as it is.
+    """Measures and logs every request, and lets no error out as it is."""
 
-    A log line has the method, the route (not the path, which holds the id of a case), the status and the time: no value
-    of a feature, whatever a client sends.
-    """
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, journal: Journal) -> None:
+        self._app, self._journal = app, journal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -73,21 +75,28 @@ class Watch:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if "etana.id" in scope:
+                    headers["X-Request-ID"] = scope["etana.id"]
             await send(message)
 
-        try:
-            await self._app(scope, receive, noting)
-        except Exception as error:
-            _log.error("a fault of the service: %s", _anonymous(error))
-            if not status:
-                await problem(500, "the service has a fault; its log says where")(scope, receive, noting)
-        finally:
-            seconds = time.perf_counter() - start
-            route = getattr(scope.get("route"), "path", "unmatched")
-            self._metrics.request(scope["method"], route, status or 499, seconds)
-            _log.info("%s %s %d %.1f ms", _word(scope["method"]), route, status or 499, 1000 * seconds)
+        self._journal.in_flight += 1
+        with request_span(scope) as finish:
+            try:
+                await self._app(scope, receive, noting)
+            except Exception as error:
+                _log.error(
+                    "a fault of the service: %s",
+                    _anonymous(error),
+                    extra={"fields": {"request": scope.get("etana.id")}},
+                )
+                if not status:
+                    await problem(500, "the service has a fault; its log says where")(scope, receive, noting)
+            finally:
+                self._journal.in_flight -= 1
+                route = self._journal.answered(scope, status or 499, time.perf_counter() - start)
+                finish(route, status or 499)
 
 
 def _anonymous(error: Exception) -> str:
@@ -96,12 +105,8 @@ def _anonymous(error: Exception) -> str:
     return f"{type(error).__name__} at {' < '.join(reversed(list(frames)))}"
 
 
-def _word(method: str) -> str:
-    return method if method.isalpha() and method.isascii() and len(method) < 20 else "?"
-
-
 class Door:
-    """Checks size of the head, Host, Origin and token.
+    """Checks size of the head, Host, Origin, token and role.
 
     On loopback the Host header must name the machine itself: otherwise a page in the user's browser could have its own
     domain point to 127.0.0.1 and use the service from there (DNS rebinding). A change that a browser sends for a page
@@ -111,79 +116,105 @@ class Door:
     def __init__(
         self,
         app: ASGIApp,
-        token: str | None,
+        users: Users,
+        sessions: Sessions,
         hosts: Collection[str] | None,
         unguarded: Iterable[str] = (),
-        largest: int = Limits.head,
+        limits: Limits | None = None,
     ) -> None:
-        self._app, self._token, self._largest = app, token, largest
+        self._app, self._users, self._sessions = app, users, sessions
+        self._limits = Limits() if limits is None else limits
         self._hosts = None if hosts is None else frozenset(h.lower() for h in hosts)
         self._unguarded = (*_UNGUARDED, *unguarded)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            refusal = self._refuse_size(scope) or self._refuse_host(headers)
-            refusal = refusal or self._refuse_origin(scope, headers) or self._refuse_token(scope, headers)
-            if refusal is not None:
-                return await refusal(scope, receive, send)
-        return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        refused = self._refuse_size(scope) or self._refuse_host(scope, headers) or self._refuse_origin(scope, headers)
+        if refused is None:
+            refused = await self._refuse_user(scope, headers)
+        return await (self._app if refused is None else refused)(scope, receive, send)
 
     def _refuse_size(self, scope: Scope) -> ASGIApp | None:
         # The connection limits a head that comes in pieces; one that comes at once is measured here.
         size = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
         size += sum(len(name) + len(value) for name, value in scope["headers"])
-        if size <= self._largest:
+        if size <= self._limits.head:
             return None
-        return problem(431, f"path and headers have more than {self._largest} bytes; send less in them")
+        return _refuse(scope, "head", 431, f"path and headers have more than {self._limits.head} bytes; send less")
 
-    def _refuse_host(self, headers: Headers) -> ASGIApp | None:
+    def _refuse_host(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         if self._hosts is None or _host(headers.get("host", "")) in self._hosts:
             return None
-        return problem(421, "the Host header names another machine; use localhost, or serve with --allow-host NAME")
+        detail = "the Host header names another machine; use localhost, or serve with --allow-host NAME"
+        return _refuse(scope, "host", 421, detail)
 
     def _refuse_origin(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         origin = headers.get("origin")
-        if scope["method"] in _SAFE or origin is None or _netloc(origin) == headers.get("host", "").lower():
+        if scope["method"] in _SAFE or origin is None or self._is_own(origin, scope, headers):
             return None
-        return problem(403, "the request comes from a page of another site; send it from a program, or from here")
+        detail = "the request comes from a page of another site; send it from a program, or from here"
+        return _refuse(scope, "origin", 403, detail)
 
-    def _refuse_token(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        if self._token is None or scope["path"] in self._unguarded or self._knows(scope, headers):
-            return None
-        detail = "a token is needed: send the header 'Authorization: Bearer TOKEN' with the one the service runs with"
-        return problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
-
-    def _knows(self, scope: Scope, headers: Headers) -> bool:
-        assert self._token is not None
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and token_matches(self._token, given.strip()):
+    def _is_own(self, origin: str, scope: Scope, headers: Headers) -> bool:
+        """Whether a page of ours has sent it."""
+        if _netloc(origin) == scope.get("etana.host", headers.get("host", "")).lower():
             return True
-        if scope["path"].startswith(_API):
+        # A proxy that passes its own name on and not that of the site: what the browser says itself then counts, or,
+        # where it says nothing, the names that we are known by, together with the seal that each form has.
+        if not scope.get("etana.proxied") or scope.get("etana.named") or scope["path"].startswith(_API):
             return False
-        session = _cookie(headers.get("cookie", ""), SESSION_COOKIE)
-        return session is not None and hmac.compare_digest(session.encode(), session_value(self._token).encode())
+        site = headers.get("sec-fetch-site")
+        if site is not None:
+            return site == "same-origin"
+        return self._hosts is not None and _host(_netloc(origin)) in self._hosts
+
+    async def _refuse_user(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+        client = scope.get("client")
+        address = client[0] if client else ""
+        try:
+            user = await self._user(scope, headers)
+        except EtanaError as error:
+            return problem(status_of(error), str(error), headers={"Retry-After": str(self._limits.retry_after)})
+        name = "nobody" if user is None else user.name
+        scope["etana.user"] = name
+        acting.set(Actor(name, address))
+        if scope["path"] in self._unguarded:
+            return None
+        if user is None:
+            detail = "a token is needed: send the header 'Authorization: Bearer TOKEN' with the one you were given"
+            return _refuse(scope, "token", 401, detail, {"WWW-Authenticate": "Bearer"})
+        role = _needed(scope)
+        if user.may(role):
+            return None
+        return _refuse(scope, "role", 403, f"{user.name} has the role {user.role}, and this needs {role}; ask an admin")
+
+    async def _user(self, scope: Scope, headers: Headers) -> User | None:
+        if not self._users.guarded:
+            return ANYONE
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._users.find(given.strip())
+        if scope["path"].startswith(_API) or scope["path"] in _UNGUARDED:
+            return None
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._sessions.cookie, "")
+        if not self._sessions.may_be(cookie):
+            return None
+        return await anyio.to_thread.run_sync(self._sessions.find, cookie)
 
 
-def token_matches(token: str, given: str) -> bool:
-    """Whether a token is the right one, in a time that does not depend on how much of it is right."""
-    # Digests are of equal length, so that not even the length of the token shows.
-    digests = (hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest() for text in (token, given))
-    return hmac.compare_digest(*digests)
+def _needed(scope: Scope) -> Role:
+    """The role that a request needs."""
+    if _ADMIN.fullmatch(scope["path"]):
+        return "admin"
+    return "read" if scope["method"] in _SAFE or _READS.fullmatch(scope["path"]) else "case"
 
 
-def session_value(token: str) -> str:
-    """What the cookie of a browser that has shown the token holds: proof of it, not the token itself."""
-    return hmac.new(token.encode("utf-8", "surrogateescape"), b"etana session", hashlib.sha256).hexdigest()
-
-
-def _cookie(header: str, name: str) -> str | None:
-    try:
-        morsel = SimpleCookie(header).get(name)
-    except CookieError:
-        return None
-    return None if morsel is None else morsel.value
+def _refuse(scope: Scope, reason: str, status: int, detail: str, headers: dict[str, str] | None = None) -> Any:
+    scope["etana.refused"] = reason
+    return problem(status, detail, headers=headers)
 
 
 def _host(header: str) -> str:
@@ -199,131 +230,3 @@ def _netloc(origin: str) -> str:
         return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
-
-
-class BodyReader:
-    """Reads the body of a request whole: at most so large, within so long, all bodies together at most so much."""
-
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self._app, self._limits = app, limits
-        self._held = 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        length = Headers(scope=scope).get("content-length", "0")
-        if length.isdecimal() and int(length[:20]) > self._limits.body:
-            return await self._too_large()(scope, receive, send)
-        body = bytearray()
-        try:
-            refusal = await self._read(body, receive)
-            if refusal is None:
-                await self._app(scope, _replaying(bytes(body), receive), send)
-            else:
-                await refusal(scope, receive, send)
-        except _GoneError:
-            pass
-        finally:
-            self._held -= len(body)
-
-    async def _read(self, body: bytearray, receive: Receive) -> ASGIApp | None:
-        """Fill the body; returns an answer if it is refused."""
-        try:
-            async with asyncio.timeout(self._limits.body_time):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _GoneError
-                    chunk, more = message.get("body", b""), message.get("more_body", False)
-                    if len(body) + len(chunk) > self._limits.body:
-                        return self._too_large()
-                    if self._held + len(chunk) > self._limits.buffered:
-                        return _busy(self._limits, "too many large requests at once")
-                    self._held += len(chunk)
-                    body += chunk
-        except TimeoutError:
-            detail = f"the body did not arrive within {self._limits.body_time:g} seconds; send it faster or in parts"
-            return problem(408, detail, headers={"Connection": "close"})
-        return None
-
-    def _too_large(self) -> ASGIApp:
-        return problem(413, f"the body has more than the {self._limits.body} bytes that are allowed; send it in parts")
-
-
-class _GoneError(Exception):
-    """The client went away while it sent."""
-
-
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Gives the body once; after that, whatever comes from the connection."""
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay
-
-
-def _busy(limits: Limits, why: str) -> ASGIApp:
-    detail = f"{why}; try again in {limits.retry_after} s"
-    return problem(503, detail, headers={"Retry-After": str(limits.retry_after)})
-
-
-class Slots:
-    """Lets so many requests work at once, each for so long.
-
-    Work in a thread cannot be broken off. A request that takes too long is answered, but keeps its slot until its work
-    has ended: otherwise slow requests would pile up behind the limit.
-    """
-
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self._app, self._limits = app, limits
-        self._working: set[asyncio.Task[None]] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http" or scope["path"] in _UNLIMITED:
-            return await self._app(scope, receive, send)
-        if len(self._working) >= self._limits.concurrency:
-            why = f"{self._limits.concurrency} requests are worked on, and no more are allowed at once"
-            return await _busy(self._limits, why)(scope, receive, send)
-        gate = _Gate(send)
-        task = asyncio.ensure_future(self._app(scope, receive, gate.send))
-        self._working.add(task)
-        task.add_done_callback(self._end(gate))
-        await asyncio.wait([task], timeout=self._limits.request_time)
-        if task.done():
-            return task.result()
-        gate.closed = True
-        if gate.used:
-            raise _TooSlowError
-        why = f"the request took more than {self._limits.request_time:g} seconds; its effect, if any, shows in a GET"
-        return await _busy(self._limits, why)(scope, receive, send)
-
-    def _end(self, gate: _Gate) -> Callable[[asyncio.Task[None]], None]:
-        def end(task: asyncio.Task[None]) -> None:
-            self._working.discard(task)
-            if gate.closed and not task.cancelled() and task.exception() is not None:
-                _log.error("a request that took too long failed: %s", type(task.exception()).__name__)
-
-        return end
-
-
-class _TooSlowError(Exception):
-    """An answer was begun and not ended in time; the connection has to be closed."""
-
-
-class _Gate:
-    """Passes messages on until it is closed."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.closed = self.used = False
-
-    async def send(self, message: Any) -> None:
-        """Pass a message on."""
-        if not self.closed:
-            self.used = True
-            await self._send(message)

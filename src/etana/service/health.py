@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from etana import __version__
+from etana.service.board import Board
 from etana.service.desk import Desk
-from etana.service.metrics import CONTENT_TYPE, Family, Metrics, Values
+from etana.service.errors import Busy
+from etana.service.journal import Journal
+from etana.service.metrics import CONTENT_TYPE, Family, Metrics, Values, process
 from etana.service.problems import documented
+from etana.service.slots import Places
+from etana.service.store import Store
 
-__all__ = ["health"]
+__all__ = ["health", "metrics_text"]
 
 
 class Health(BaseModel):
@@ -21,7 +27,7 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-def health(desk: Desk, metrics: Metrics) -> APIRouter:
+def health(store: Store, places: Places, text: Callable[[], str], board: Board | None = None) -> APIRouter:
     """The routes."""
     router = APIRouter(tags=["operation"], generate_unique_id_function=lambda route: route.name)
     usual = (400, 403, 405, 408, 413, 421, 431)
@@ -33,9 +39,14 @@ def health(desk: Desk, metrics: Metrics) -> APIRouter:
 
     @router.get("/health/ready", responses=documented(*usual, 503))
     def ready() -> Health:
-        """Models are loaded and the store of cases can be read. Needs no token."""
-        desk.store.check()
+        """Models are loaded and the store of cases can be read and written. Needs no token."""
+        if places.stopping:
+            raise Busy("the service is stopping; ask another one")
+        store.check()
         return Health()
+
+    router.add_api_route("/health/live", live, methods=["HEAD"], include_in_schema=False)
+    router.add_api_route("/health/ready", ready, methods=["HEAD"], include_in_schema=False)
 
     @router.get(
         "/metrics", response_class=Response,
@@ -43,9 +54,22 @@ def health(desk: Desk, metrics: Metrics) -> APIRouter:
     )  # fmt: skip
     def prometheus() -> Response:
         """Counters in Prometheus' text format."""
-        return Response(metrics.text(_gauges(desk)), media_type=CONTENT_TYPE)
+        return Response(text() if board is None else board.with_others(text()), media_type=CONTENT_TYPE)
 
     return router
+
+
+def metrics_text(desk: Desk, metrics: Metrics, journal: Journal, places: Places) -> str:
+    """The metrics of this process; nothing of it touches the store, which may be out of order."""
+    return metrics.text(_gauges(desk) | _state(journal, places) | process())
+
+
+def _state(journal: Journal, places: Places) -> dict[str, Family]:
+    return {
+        "etana_requests_in_flight": ("gauge", "Requests that are not answered yet.", {(): journal.in_flight}),
+        "etana_requests_working": ("gauge", "Requests that are worked on.", {(): places.taken}),
+        "etana_requests_waiting": ("gauge", "Requests that wait for their turn.", {(): len(places.line)}),
+    }
 
 
 def _gauges(desk: Desk) -> dict[str, Family]:

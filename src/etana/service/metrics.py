@@ -6,18 +6,27 @@ beforehand.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-__all__ = ["CONTENT_TYPE", "Family", "Metrics"]
+if sys.platform != "win32":
+    import resource
+
+__all__ = ["CONTENT_TYPE", "Family", "Metrics", "process"]
 
 Values = Mapping[tuple[tuple[str, str], ...], float]
 Family = tuple[str, str, Values]  # type, help, and values by labels
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset(("GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"))
+_REQUEST_TIME = "Time from the request's head to the end of its answer."
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -39,6 +48,10 @@ class Metrics:
         self._times: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS) + 1))
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._rows: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._store: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS) + 1))
+        self._store_sums: defaultdict[str, float] = defaultdict(float)
+        self._store_errors: Counter[str] = Counter({"read": 0, "write": 0})
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
@@ -52,6 +65,18 @@ class Metrics:
         with self._lock:
             self._rows[model] += rows
 
+    def refused(self, reason: str) -> None:
+        """A request was refused, for a reason of one word."""
+        with self._lock:
+            self._refusals[reason] += 1
+
+    def store(self, operation: str, seconds: float, failed: bool) -> None:
+        """Something was read from the store or written to it, or could not be."""
+        with self._lock:
+            self._store[operation][bisect_left(_BUCKETS, seconds)] += 1
+            self._store_sums[operation] += seconds
+            self._store_errors[operation] += failed
+
     def text(self, others: Mapping[str, Family]) -> str:
         """Everything, with further values: name to (type, help, {labels: value})."""
         with self._lock:
@@ -61,12 +86,37 @@ class Metrics:
             }
             rows: Values = {(("model", model),): n for model, n in self._rows.items()}
             times = [(route, list(counts), self._sums[route]) for route, counts in self._times.items()]
+            stored = [(kind, list(counts), self._store_sums[kind]) for kind, counts in self._store.items()]
+            refusals: Values = {(("reason", reason),): n for reason, n in self._refusals.items()}
+            errors: Values = {(("operation", kind),): n for kind, n in self._store_errors.items()}
         lines = _family("etana_requests_total", "counter", "Requests answered.", requests)
         lines += _family("etana_rows_classified_total", "counter", "Rows classified in batches.", rows)
-        lines += _histogram(times)
+        lines += _family("etana_refusals_total", "counter", "Requests refused, by reason.", refusals)
+        lines += _family("etana_store_errors_total", "counter", "Failures of the store of cases.", errors)
+        lines += _histogram("etana_request_seconds", _REQUEST_TIME, "route", times)
+        lines += _histogram("etana_store_seconds", "Time to read from the store or write to it.", "operation", stored)
         for name, (kind, words, values) in others.items():
             lines += _family(name, kind, words, values)
         return "\n".join(lines) + "\n"
+
+
+_BORN = time.time()
+
+
+def process() -> dict[str, Family]:
+    """What the process itself uses, under the names that Prometheus' own clients use."""
+    found: dict[str, Family] = {
+        "process_cpu_seconds_total": ("counter", "Processor time used, in seconds.", {(): time.process_time()}),
+        "process_start_time_seconds": ("gauge", "When the process started, since 1970.", {(): _BORN}),
+    }
+    with contextlib.suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        memory = pages * os.sysconf("SC_PAGE_SIZE")
+        found["process_resident_memory_bytes"] = ("gauge", "Memory in use.", {(): memory})
+        found["process_open_fds"] = ("gauge", "Open files and connections.", {(): len(os.listdir("/proc/self/fd"))})
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        found["process_max_fds"] = ("gauge", "How many may be open.", {(): most})
+    return found
 
 
 def _family(name: str, kind: str, words: str, values: Values) -> list[str]:
@@ -74,16 +124,15 @@ def _family(name: str, kind: str, words: str, values: Values) -> list[str]:
     return lines + [f"{name}{_labels(labels)} {_number(value)}" for labels, value in values.items()]
 
 
-def _histogram(times: Iterable[tuple[str, list[int], float]]) -> list[str]:
-    name = "etana_request_seconds"
-    lines = [f"# HELP {name} Time from the request's head to the end of its answer.", f"# TYPE {name} histogram"]
-    for route, counts, total in times:
+def _histogram(name: str, words: str, label: str, times: Iterable[tuple[str, list[int], float]]) -> list[str]:
+    lines = [f"# HELP {name} {words}", f"# TYPE {name} histogram"]
+    for value, counts, total in times:
         below = 0
         for bound, n in zip((*map(str, _BUCKETS), "+Inf"), counts, strict=True):
             below += n
-            lines.append(f"{name}_bucket{_labels((('route', route), ('le', bound)))} {below}")
-        lines.append(f"{name}_sum{_labels((('route', route),))} {total:.6f}")
-        lines.append(f"{name}_count{_labels((('route', route),))} {below}")
+            lines.append(f"{name}_bucket{_labels(((label, value), ('le', bound)))} {below}")
+        lines.append(f"{name}_sum{_labels(((label, value),))} {total:.6f}")
+        lines.append(f"{name}_count{_labels(((label, value),))} {below}")
     return lines
 
 

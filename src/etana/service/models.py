@@ -132,7 +132,9 @@ class Models:
             old, new, problems = self._table, {}, []
             try:
                 found = _find(self._sources)
-            except EtanaError as error:
+                if not found:
+                    raise InputError(f"no model file is left in {', '.join(self._sources)}")
+            except (EtanaError, OSError) as error:
                 found, problems = {}, [str(error)]
                 new = dict(old)
             for name, path in found.items():

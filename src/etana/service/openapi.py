@@ -126,21 +126,29 @@ def _require_token(document: dict[str, Any]) -> None:
 # --- the page
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;"
-    "background:#fff}h2{font-size:1.1rem;font-family:ui-monospace,monospace;border-top:1px solid #ccc;padding-top:1rem}"
-    "pre{background:#f4f4f4;padding:.6rem;overflow:auto}table{border-collapse:collapse}td{padding:.1rem 1rem .1rem 0;"
-    "vertical-align:top}"
+    ":root{color-scheme:light dark;--ink:#15232b;--ground:#fff;--wash:#f1f4f5;--line:#cfd8dc;--link:#0f6f78}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e7eff2;--ground:#0e1518;--wash:#162025;--line:#2b3a42;"
+    "--link:#58c4cd}}"
+    "*{box-sizing:border-box}body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;"
+    "color:var(--ink);background:var(--ground);overflow-wrap:anywhere}a{color:var(--link)}"
+    "h2{font-size:1.1rem;font-family:ui-monospace,monospace;border-top:1px solid var(--line);padding-top:1rem}"
+    "pre{background:var(--wash);padding:.6rem;overflow:auto;white-space:pre-wrap}"
+    "summary{padding:.6rem 0;cursor:pointer}"
+    "table{border-collapse:collapse}td{padding:.2rem 1rem .2rem 0;vertical-align:top}td:first-child{white-space:nowrap}"
+    "@media(max-width:40rem){td{display:block;padding:.1rem 0}td:first-child{font-weight:600;padding-top:.5rem}}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 
 
-def reference_page(document: dict[str, Any]) -> Response:
+def reference_page(document: dict[str, Any], prefix: str = "") -> Response:
     """The document as one page without scripts or anything from elsewhere."""
     info = document["info"]
     parts = [
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])}</title>'
-        f"<style>{_STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
-        f'<p>{escape(info["description"])} <a href="/openapi.json">openapi.json</a></p>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(info['title'])}</title><style>{_STYLE}</style>"
+        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+        f'<p>{escape(info["description"])} <a href="{prefix}/openapi.json">openapi.json</a></p>'
     ]
     for path, methods in document["paths"].items():
         parts += [_operation(method, path, operation) for method, operation in methods.items()]

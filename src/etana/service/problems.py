@@ -13,14 +13,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-__all__ = ["JSON", "PROBLEM", "Place", "Problem", "documented", "problem"]
+__all__ = ["JSON", "PROBLEM", "Place", "Problem", "documented", "problem", "refusal"]
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 
 _MEANINGS = {
     400: "The body is no JSON: malformed, not UTF-8, or nested too deeply.",
     401: "The bearer token is missing or wrong.",
-    403: "The request comes from a page of another site.",
+    403: "The request comes from a page of another site, or the user may not do this.",
     404: "There is no such case, model or page.",
     405: "The route does not take this method; Allow names those that it takes.",
     408: "The body did not arrive in time.",
@@ -29,6 +29,7 @@ _MEANINGS = {
     415: "The body is not declared as application/json.",
     421: "The Host header names another machine.",
     422: "The content does not fit; detail says where and what is allowed.",
+    429: "Too many wrong tokens; try again after the time that Retry-After names.",
     431: "Path and headers are larger than allowed.",
     503: "The service is at a limit; try again after the time that Retry-After names.",
 }
@@ -63,6 +64,13 @@ def problem(
         content["errors"] = errors
     # ASCII only, so that no name in a message can break the encoding.
     return Response(json.dumps(content), status, headers, media_type=PROBLEM)
+
+
+def refusal(seconds: int, why: str, scope: Any, reason: str, close: bool = False) -> Response:
+    """A 503 for what may work a little later; the reason, one word, is for the log and the metrics."""
+    scope["etana.refused"] = reason
+    headers = {"Retry-After": str(seconds)} | ({"Connection": "close"} if close else {})
+    return problem(503, f"{why}; try again in {seconds} s", headers=headers)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -6,12 +6,13 @@ this feature takes. What they get back is defined where it is made, in :mod:`eta
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from etana.errors import InputError
-from etana.service.errors import Malformed
+from etana.service.bodies import read_fields
 
 __all__ = ["ClassifyRequest", "InvalidBody", "ObservationRequest", "StartRequest", "read_body"]
 
@@ -63,26 +64,30 @@ class ObservationRequest(_Request):
 class InvalidBody(InputError):
     """A body that is JSON but does not fit its schema; knows the places."""
 
-    def __init__(self, error: ValidationError) -> None:
-        # What was sent stays out of the places: they may be logged by whoever is between.
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        self.places = [{"where": _where(e["loc"]), "what": e["msg"]} for e in found[:_MOST_PLACES]]
-        first = self.places[0]
-        super().__init__(f"the body does not fit: {first['where']}: {first['what']}")
+    def __init__(self, places: list[dict[str, str]]) -> None:
+        self.places = places[:_MOST_PLACES]
+        super().__init__(f"the body does not fit: {places[0]['where']}: {places[0]['what']}")
 
 
 R = TypeVar("R", bound=_Request)
 
 
-def read_body(kind: type[R], body: bytes) -> R:
-    """A body as a request of this kind."""
+def read_body(kind: type[R], body: bytes, rows: int = 1, cells: int = 1) -> R:
+    """A body as a request of this kind, with at most so many rows of so many cells."""
+    names = kind.model_fields
+    fields = read_fields(body, names, rows, cells)
+    if not isinstance(fields, dict):
+        raise InvalidBody([{"where": "body", "what": "Input should be an object"}])
+    unknown = [name for name in itertools.islice(fields, len(names) + _MOST_PLACES) if name not in names]
+    if unknown:
+        raise InvalidBody([{"where": _where((name,)), "what": "Extra inputs are not permitted"} for name in unknown])
     try:
-        return kind.model_validate_json(body)
+        return kind.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            raise Malformed(f"the body cannot be read. {first['msg']}; send JSON in UTF-8") from None
-        raise InvalidBody(error) from None
+        # What was sent stays out of the places: they may be logged by whoever is between.
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        words = (e["msg"].replace("valid list", "valid array") for e in found)  # as JSON calls it
+        raise InvalidBody([{"where": _where(e["loc"]), "what": w} for e, w in zip(found, words, strict=True)]) from None
 
 
 def _where(location: tuple[int | str, ...]) -> str:

@@ -1,51 +1,42 @@
-"""The cases on disk: one SQLite table, which a crash of the process or of the machine leaves whole.
+"""The cases in a database, which a crash of the process or of the machine leaves whole.
 
 A case is a row: its model and the digest of that, the answers in order, and a *revision* that grows by one with each
 change. A change names the revision it starts from (``UPDATE ... WHERE id = ? AND revision = ?``), so of two answers to
-the same question one is stored and the other is told.
+the same question one is stored and the other is told, whichever process or machine they came to.
 
-A change is committed before it is acknowledged. SQLite runs with a write-ahead log and ``synchronous=FULL``: each
-commit waits for the disk, so an acknowledged answer survives a power cut too, and not only the end of the process, for
-which ``NORMAL`` would do. The price is one wait of some milliseconds per commit; one thread writes, and commits all
-changes that are waiting at that moment together, so that many clients share one wait.
+A change is committed before it is acknowledged, together with its line in the audit trail: who did what to which case
+and when (:mod:`etana.service.database`).
+
+An expired case is not seen any more, but deleted only after a while that is measured on a clock which cannot be set:
+if the clock of the machine jumps ahead, there is time to set it right (see :meth:`Store.sweep`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
+import logging
 import os
-import queue
 import secrets
-import sqlite3
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from etana.errors import InputError
+from etana.service.database import Database
+from etana.service.engines import Connection
 from etana.service.errors import Busy
+from etana.service.users import acting
 
-__all__ = ["Record", "Store"]
+__all__ = ["AuditLine", "Record", "Store"]
 
-_APPLICATION, _VERSION = 0x6574616E, 1  # "etan"
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_VERSION};
-CREATE TABLE IF NOT EXISTS cases (
-    id TEXT PRIMARY KEY, model TEXT NOT NULL, digest TEXT NOT NULL, max_cost REAL, revision INTEGER NOT NULL,
-    answers TEXT NOT NULL, status TEXT NOT NULL, created REAL NOT NULL, updated REAL NOT NULL, expires REAL NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_expiry ON cases (expires);
-COMMIT;
-"""
-_COLUMNS = "id, model, digest, max_cost, revision, answers, status, created, updated, expires"
+_log = logging.getLogger("etana.service")
+_COLUMNS = "id, model, digest, max_cost, revision, answers, status, created, updated, expires, owner"
 _ID_BYTES = 18  # 144 bits: cannot be guessed
-_MOST_AT_ONCE = 256
-_LOCK_WAIT = 5.0
+_PROBE = 1.0  # seconds between two looks at whether the store can be written
+_RECOVERY = 5.0  # seconds that a failure to write counts for
+_JUMP = 60.0  # seconds by which two clocks may drift apart between two sweeps
+_PADDING = "x" * 4096  # the probe is as large as a case may be
 
 
 @dataclass(frozen=True)
@@ -62,6 +53,7 @@ class Record:
     created: float
     updated: float
     expires: float
+    owner: str = ""
 
     @classmethod
     def new(cls, model: str, digest: str, max_cost: float | None, status: str) -> Record:
@@ -73,20 +65,40 @@ class Record:
         """Values in the order of the table's columns."""
         answers = json.dumps(self.answers, allow_nan=False)
         head = (self.id, self.model, self.digest, self.max_cost, self.revision, answers)
-        return (*head, self.status, self.created, self.updated, self.expires)
+        return (*head, self.status, self.created, self.updated, self.expires, self.owner)
+
+
+@dataclass(frozen=True)
+class AuditLine:
+    """Who did what to which case, and when (seconds since 1970); ``number`` grows from line to line."""
+
+    number: int
+    at: float
+    who: str
+    address: str
+    action: str
+    case_id: str | None
+    revision: int | None
 
 
 class Store:
-    """Cases in a SQLite file.
+    """Cases in a database.
 
     Parameters
     ----------
     path : str or path
-        The file; made if it is not there, readable by its owner only. ``":memory:"`` keeps cases in memory.
+        A SQLite file, which is made if it is not there, readable by its owner only; ``":memory:"`` keeps cases in
+        memory; ``postgresql://...`` names a PostgreSQL database.
     life : float
         Seconds from the last change of a case to its end.
     most : int
-        How many cases are kept.
+        How many cases may be open.
+    kept : int, optional
+        How many cases are kept, open and decided; by default ten times as many as may be open.
+    quota : int, optional
+        How many open cases one user may have.
+    grace : float
+        Seconds from the end of a case to its deletion.
 
     Examples
     --------
@@ -99,53 +111,75 @@ class Store:
     True
     >>> store.get(case.id).answers
     (1.5,)
+    >>> [line.action for line in store.audit()]
+    ['start', 'answer']
     >>> store.close()
     """
 
-    def __init__(self, path: str | os.PathLike[str], life: float, most: int) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], life: float, most: int, kept: int | None = None, quota: int | None = None,
+        grace: float = 3600.0,
+    ) -> None:  # fmt: skip
         self.path = os.fsdecode(path)
-        self._life, self._most = life, most
-        self._reading = threading.Lock()
-        self._reader = self._writer = _open(self.path)
-        if self.path != ":memory:":
-            self._reader = _open(self.path)
-        self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
-        self._closed = False
-        self._count = 0  # changed by the writing thread only; a failed commit leaves it wrong until the next sweep
-        self._thread = threading.Thread(target=self._write, name="etana-store", daemon=True)
-        self._thread.start()
+        self._life, self._grace = life, grace
+        self._most, self._kept, self._quota = most, 10 * most if kept is None else kept, quota
+        self._counts: Counter[tuple[str, str]] = Counter()  # changed by the writing thread only
+        self._checkpoints: list[tuple[float, float]] = []
+        self._probed = -_PROBE
+        self.database = Database(path, self._remember)
+        self._read, self._change = self.database.read, self.database.change
         self.sweep()
 
+    def _remember(self) -> Callable[[], None]:
+        """What undoes the counting of a transaction that fails."""
+        before = self._counts.copy()
+        return lambda: setattr(self, "_counts", before)
+
     def __len__(self) -> int:
-        """How many cases are kept; what another process does to the same file is seen at the next sweep."""
-        return self._count
+        """How many cases are kept; what other processes do to the same store is seen at the next sweep."""
+        return max(sum(self._counts.values()), 0)
+
+    # --- cases
 
     def add(self, record: Record) -> Record:
-        """Keep a new case."""
-        now = time.time()
-        record = replace(record, created=now, updated=now, expires=now + self._life)
+        """Keep a new case, in the name of whoever acts."""
+        now, actor = time.time(), acting.get()
+        record = replace(record, created=now, updated=now, expires=now + self._life, owner=actor.name)
 
-        def insert() -> bool:
-            if self._count >= self._most:
-                return False
-            marks = ", ".join("?" * len(record.row))
-            self._writer.execute(f"INSERT INTO cases ({_COLUMNS}) VALUES ({marks})", record.row)
-            self._count += 1
-            return True
+        def insert(run: Connection) -> str | None:
+            full = self._full(record) if record.status == "open" else self._full_of_any()
+            if full is None:
+                marks = ", ".join("?" * len(record.row))
+                run.execute(f"INSERT INTO cases ({_COLUMNS}) VALUES ({marks})", record.row)
+                self._counts[record.owner, record.status] += 1
+                _note(run, "start", record.id, 0)
+            return full
 
-        if not self._change(insert):
-            raise Busy(f"{self._most} cases are kept, and no more are allowed; delete some, or try again later")
+        full = self._change(insert)
+        if full is not None:
+            raise Busy(full)
         return record
+
+    def _full(self, record: Record) -> str | None:
+        """Why no further case may be opened."""
+        opened = sum(n for (_, status), n in self._counts.items() if status == "open")
+        if opened >= self._most:
+            return f"{self._most} cases are kept open, and no more are allowed; delete some, or try again later"
+        if self._quota is not None and self._counts[record.owner, "open"] >= self._quota:
+            return f"{record.owner} has {self._quota} open cases, and no more are allowed; end some of them first"
+        return self._full_of_any()
+
+    def _full_of_any(self) -> str | None:
+        if len(self) >= self._kept:
+            return f"{self._kept} cases are kept, and no more are allowed; delete some, or try again later"
+        return None
 
     def get(self, id: str) -> Record | None:
         """The case, unless there is none or it has expired."""
-        with _clear_errors(), self._reading:
-            query = f"SELECT {_COLUMNS} FROM cases WHERE id = ? AND expires > ?"
-            row = self._reader.execute(query, (id, time.time())).fetchone()
-        if row is None:
+        if not id.isprintable():
             return None
-        named = dict(zip(_COLUMNS.split(", "), row, strict=True))
-        return Record(**named | {"answers": tuple(json.loads(named["answers"]))})
+        rows = self._read(f"SELECT {_COLUMNS} FROM cases WHERE id = ? AND expires > ?", (id, time.time()))
+        return _record(rows[0]) if rows else None
 
     def change(self, record: Record, answers: tuple[Any, ...], status: str) -> Record | None:
         """Give a case other answers; None if it is no longer as ``record`` says."""
@@ -153,135 +187,167 @@ class Store:
         new = replace(record, answers=answers, status=status, revision=record.revision + 1, updated=now)
         new = replace(new, expires=now + self._life)
         values = (json.dumps(answers, allow_nan=False), status, new.revision, now, new.expires)
+        action = "answer" if len(answers) > len(record.answers) else "undo"
 
-        def update() -> int:
-            return self._writer.execute(
+        def update(run: Connection) -> int:
+            done = run.execute(
                 "UPDATE cases SET answers = ?, status = ?, revision = ?, updated = ?, expires = ? "
                 "WHERE id = ? AND revision = ? AND expires > ?",
                 (*values, record.id, record.revision, now),
             ).rowcount
+            if done:
+                self._counts[record.owner, record.status] -= 1
+                self._counts[record.owner, status] += 1
+                _note(run, action, record.id, new.revision)
+            return done
 
         return new if self._change(update) else None
 
     def remove(self, id: str) -> bool:
         """Forget a case; False if there is none."""
+        if not id.isprintable():
+            return False
         now = time.time()
 
-        def delete() -> int:
-            gone = self._writer.execute("DELETE FROM cases WHERE id = ? AND expires > ?", (id, now)).rowcount
-            self._count -= gone
-            return gone
+        def delete(run: Connection) -> int:
+            rows = run.execute(
+                "DELETE FROM cases WHERE id = ? AND expires > ? RETURNING owner, status, revision", (id, now)
+            ).fetchall()
+            for owner, status, revision in rows:
+                self._counts[owner, status] -= 1
+                _note(run, "delete", id, revision)
+            return len(rows)
 
         return bool(self._change(delete))
 
     def sweep(self) -> int:
-        """Forget the cases that have expired; returns how many."""
-        now = time.time()
+        """Delete the cases that have expired long enough ago; returns how many.
 
-        def delete() -> int:
-            gone = self._writer.execute("DELETE FROM cases WHERE expires <= ?", (now,)).rowcount
-            self._count = int(self._writer.execute("SELECT count(*) FROM cases").fetchone()[0])
+        "Long enough" is measured on the clock that only runs: a sweep notes what both clocks say, and what had expired
+        by a note's time of day is deleted once the note is as old as the time of grace on both of them. A clock of the
+        machine that jumps ahead and is set right within that time deletes nothing.
+        """
+        horizon = self._horizon(time.time(), time.monotonic())
+
+        def delete(run: Connection) -> list[str]:
+            gone = []
+            if horizon is not None:
+                rows = run.execute("DELETE FROM cases WHERE expires <= ? RETURNING id, revision", (horizon,)).fetchall()
+                for id, revision in rows:
+                    _note(run, "expire", id, revision)
+                gone = [row[0] for row in rows]
+                run.execute("DELETE FROM sessions WHERE expires <= ?", (horizon,))
+            rows = run.execute("SELECT owner, status, count(*) FROM cases GROUP BY status, owner").fetchall()
+            self._counts = Counter({(owner, status): int(n) for owner, status, n in rows})
             return gone
+
+        gone = self._change(delete)
+        if gone:
+            _log.info("deleted %d cases that had expired more than %g s ago", len(gone), self._grace)
+        return len(gone)
+
+    def _horizon(self, day: float, run: float) -> float | None:
+        """The time of day before which a case must have ended to be deleted now."""
+        notes = self._checkpoints
+        if notes and abs((day - notes[-1][0]) - (run - notes[-1][1])) > _JUMP:
+            jump = (day - notes[-1][0]) - (run - notes[-1][1])
+            _log.warning("the clock has jumped by %.0f s; expired cases stay for another %g s", jump, self._grace)
+        # A note from a time of day that has not come again was made while the clock was ahead.
+        notes = [note for note in notes if note[0] <= day]
+        old = [note for note in notes if run - note[1] >= self._grace and day - note[0] >= self._grace]
+        self._checkpoints = [*notes[len(old) - 1 if old else 0 :], (day, run)]
+        return old[-1][0] if old else None
+
+    def by_status(self) -> dict[str, int]:
+        """How many cases are open, and how many decided; from memory, so it costs nothing."""
+        found = {"open": 0, "decided": 0}
+        for (_, status), n in self._counts.copy().items():
+            found[status] = found.get(status, 0) + n
+        # Cases that others have added and we have ended are not counted yet.
+        return {status: max(n, 0) for status, n in found.items()}
+
+    # --- sessions, secrets, the audit trail
+
+    def secret(self) -> bytes:
+        """A key that all processes on this store share, and that outlives them."""
+
+        def find(run: Connection) -> str:
+            run.execute(
+                "INSERT INTO settings (name, value) VALUES ('key', ?) ON CONFLICT (name) DO NOTHING",
+                (secrets.token_hex(32),),
+            )
+            return str(run.execute("SELECT value FROM settings WHERE name = 'key'").fetchone()[0])
+
+        return bytes.fromhex(self._change(find))
+
+    def open_session(self, id: str, person: str, mark: str, life: float) -> None:
+        """Remember that somebody has signed in, and with which token."""
+
+        def insert(run: Connection) -> None:
+            values = (id, person, mark, time.time() + life)
+            run.execute("INSERT INTO sessions (id, person, mark, expires) VALUES (?, ?, ?, ?)", values)
+            _note(run, "sign-in", None, None, person)
+
+        self._change(insert)
+
+    def session(self, id: str) -> str | None:
+        """The mark of the token that somebody has signed in with; None if the session has ended."""
+        rows = self._read("SELECT mark FROM sessions WHERE id = ? AND expires > ?", (id, time.time()))
+        return rows[0][0] if rows else None
+
+    def close_sessions(self, *, id: str | None = None, person: str | None = None) -> int:
+        """End one session, or all of somebody; returns how many."""
+        column, value = ("id", id) if id is not None else ("person", person)
+
+        def delete(run: Connection) -> int:
+            rows = run.execute(f"DELETE FROM sessions WHERE {column} = ? RETURNING person", (value,)).fetchall()
+            for row in rows:
+                _note(run, "sign-out" if id is not None else f"sign-out {row[0]}", None, None)
+            return len(rows)
 
         return int(self._change(delete))
 
-    def by_status(self) -> dict[str, int]:
-        """How many cases are open, and how many decided."""
-        with _clear_errors(), self._reading:
-            rows = self._reader.execute("SELECT status, count(*) FROM cases GROUP BY status").fetchall()
-        return {"open": 0, "decided": 0} | dict(rows)
+    def note(self, action: str) -> None:
+        """Add a line about something that is no change of a case to the audit trail."""
+        self._change(lambda run: _note(run, action, None, None))
+
+    def audit(self, after: int = 0, most: int = 1000) -> list[AuditLine]:
+        """Lines of the audit trail whose number is above ``after``, in their order."""
+        names = "number, at, who, address, action, case_id, revision"
+        query = f"SELECT {names} FROM audit WHERE number > ? ORDER BY number LIMIT ?"
+        return [AuditLine(*row) for row in self._read(query, (after, most))]
+
+    # --- the database
 
     def check(self) -> None:
-        """Raise :class:`~etana.service.errors.Busy` if the file cannot be read."""
-        with _clear_errors(), self._reading:
-            self._reader.execute("SELECT id FROM cases LIMIT 1").fetchone()
+        """Raise :class:`~etana.service.errors.Busy` if nothing can be read or written."""
+        self._read("SELECT id FROM cases LIMIT 1", ())
+        self.database.engine.check_space()
+        if time.monotonic() - self.database.failed < _RECOVERY:
+            # On a full disk something small may still fit in somewhere.
+            raise Busy("the store of cases could not be written a moment ago; its log says why")
+        if time.monotonic() - self._probed < _PROBE:
+            return
+        self._change(
+            lambda run: run.execute(
+                "INSERT INTO settings (name, value) VALUES ('probe', ?) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (f"{time.time()} {_PADDING}",),
+            )
+        )
+        self._probed = time.monotonic()
 
     def close(self) -> None:
-        """Finish what is waiting and close the file."""
-        if not self._closed:
-            self._closed = True
-            self._waiting.put(None)
-            self._thread.join()
-            with self._reading:
-                self._reader.close()
-                self._writer.close()
-
-    def _change(self, statement: Callable[[], Any]) -> Any:
-        """Run a statement in the writing thread; returns when it is on the disk."""
-        if self._closed:
-            raise Busy("the service is stopping; try again at another one, or later")
-        done: Future[Any] = Future()
-        self._waiting.put((statement, done))
-        with _clear_errors():
-            return done.result()
-
-    def _write(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            batch, last = [first], False
-            with contextlib.suppress(queue.Empty):
-                while len(batch) < _MOST_AT_ONCE and not last:
-                    item = self._waiting.get_nowait()
-                    last = item is None
-                    if item is not None:
-                        batch.append(item)
-            self._commit(batch)
-            if last:
-                return
-
-    def _commit(self, batch: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
-        """All statements in one transaction; whoever waits is told after the commit."""
-        shared = self._reading if self._writer is self._reader else contextlib.nullcontext()
-        results: list[Any] = []
-        try:
-            with shared:
-                self._writer.execute("BEGIN IMMEDIATE")
-                results = [statement() for statement, _ in batch]
-                self._writer.execute("COMMIT")
-        except Exception as error:
-            with contextlib.suppress(sqlite3.Error):
-                self._writer.execute("ROLLBACK")
-            for _, done in batch:
-                done.set_exception(error)
-            return
-        for (_, done), result in zip(batch, results, strict=True):
-            done.set_result(result)
+        """Finish what is waiting and close the database; whatever comes later is refused."""
+        self.database.close()
 
 
-@contextlib.contextmanager
-def _clear_errors() -> Any:
-    """A disk that is full or a file that is locked is not the client's fault and may pass."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise Busy(f"the store of cases cannot be used now ({error}); nothing was changed: try again later") from error
+def _note(run: Connection, action: str, case: str | None, revision: int | None, who: str | None = None) -> None:
+    actor = acting.get()
+    values = (time.time(), actor.name if who is None else who, actor.address, action, case, revision)
+    run.execute("INSERT INTO audit (at, who, address, action, case_id, revision) VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
-def _open(path: str) -> sqlite3.Connection:
-    """A connection to the store, which is made if it is not there."""
-    try:
-        if path != ":memory:":
-            # The file holds people's answers; the log and the index beside it get the same permissions.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None, check_same_thread=False)
-        try:
-            _check_file(connection, path)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA)
-        except BaseException:
-            connection.close()
-            raise
-    except (sqlite3.Error, OSError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot hold the cases: {reason}; give another file: --store PATH") from error
-    return connection
-
-
-def _check_file(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a database of somebody else, or of a newer version."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if (application, version) != (_APPLICATION, _VERSION) and (tables or application or version):
-        whose = f"a store of version {version}" if application == _APPLICATION else "a database of another program"
-        raise InputError(f"{path} is {whose}; give another file: --store PATH")
+def _record(row: tuple[Any, ...]) -> Record:
+    named = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    return Record(**named | {"answers": tuple(json.loads(named["answers"]))})

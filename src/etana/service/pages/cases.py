@@ -13,11 +13,14 @@ from etana.errors import EtanaError, InputError
 from etana.service.desk import CaseView, Desk
 from etana.service.errors import Conflict
 from etana.service.models import Models
+from etana.service.pages import wording
 from etana.service.pages.facts import case_facts
-from etana.service.pages.forms import Fields, read_answer, read_cost
+from etana.service.pages.forms import AnyFields, Fields, Foreign, check_seal, read_answer, read_cost
 from etana.service.pages.look import error_page, go, render
 
 __all__ = ["case_routes"]
+
+_LONGEST = 200
 
 
 def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
@@ -26,14 +29,20 @@ def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
     @router.post("/cases")
     def start(request: Request, fields: Fields) -> Response:
         view = desk.start(str(fields.get("model", "")), read_cost(fields), explain=False)
-        return go(f"/cases/{view.id}")
+        return go(request, f"/cases/{view.id}")
 
     @router.get("/cases/{case_id}")
     def show(request: Request, case_id: str) -> Response:
         return _page(request, models, *desk.open(case_id))
 
+    # The form is sent to the address of the case itself, so that this is what a browser shows after a wrong value.
+    @router.post("/cases/{case_id}")
     @router.post("/cases/{case_id}/answer")
-    def answer(request: Request, case_id: str, fields: Fields) -> Response:
+    def answer(request: Request, case_id: str, fields: AnyFields) -> Response:
+        try:
+            check_seal(request, fields)
+        except Foreign as error:
+            return _ask_again(request, desk, case_id, fields, error)
         return _answer(request, desk, models, case_id, fields)
 
     @router.post("/cases/{case_id}/undo")
@@ -42,12 +51,33 @@ def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
             desk.undo(case_id, _revision(fields), explain=False)
         except Conflict:
             return _moved_on(request, desk, case_id)
-        return go(f"/cases/{case_id}")
+        return go(request, f"/cases/{case_id}")
 
     @router.post("/cases/{case_id}/forget")
-    def forget(case_id: str, fields: Fields) -> Response:
+    def forget(request: Request, case_id: str, fields: Fields) -> Response:
         desk.delete(case_id)
-        return go("/?forgotten=1")
+        return go(request, "/?forgotten=1")
+
+
+def _ask_again(request: Request, desk: Desk, case_id: str, fields: Mapping[str, Any], error: Foreign) -> Response:
+    """A form that is no longer good changes nothing, but what was typed is not lost: one more click sends it."""
+    view = desk.get(case_id)
+    again = None
+    if view.question is not None and str(view.revision) == fields.get("revision"):
+        names = ("revision", "value", "choice", "answer")
+        again = {name: str(fields[name])[:_LONGEST] for name in names if name in fields}
+    shown = None if again is None else _shown(view.question, again)
+    return error_page(
+        request, error.status, str(error), f"/cases/{case_id}", "Back to the case", again=again, shown=shown
+    )
+
+
+def _shown(question: Any, given: Mapping[str, str]) -> str:
+    """An answer as people read it."""
+    try:
+        return wording.value(read_answer(question, given))
+    except InputError:
+        return given.get("value", "")
 
 
 def _answer(request: Request, desk: Desk, models: Models, case_id: str, fields: Mapping[str, Any]) -> Response:
@@ -63,7 +93,7 @@ def _answer(request: Request, desk: Desk, models: Models, case_id: str, fields: 
         desk.answer(case_id, view.question.name, given, revision, explain=False)
     except Conflict:
         return _moved_on(request, desk, case_id)
-    return go(f"/cases/{case_id}")
+    return go(request, f"/cases/{case_id}")
 
 
 def _revision(fields: Mapping[str, Any]) -> int:

@@ -1,16 +1,18 @@
-"""Pages to sign in and out, where the service runs with a token.
+"""Pages to sign in and out, where the service asks for tokens.
 
-Whoever shows the token gets a cookie that proves it and from which it cannot be worked out. The token itself comes in
-the body of a form, never in an address.
+Whoever shows a token gets a session (:mod:`etana.service.sessions`). The token itself comes in the body of a form,
+never in an address, and too many wrong ones from one address have to wait.
 """
 
 from __future__ import annotations
 
+import math
+
 from fastapi import APIRouter, Request, Response
 
-from etana.service.guard import SESSION_COOKIE, session_value, token_matches
-from etana.service.pages.forms import Fields, keep_cookie
+from etana.service.pages.forms import Fields, cookie_path, keep_cookie
 from etana.service.pages.look import go, render
+from etana.service.users import acting
 
 __all__ = ["entrance_routes", "sign_in_page"]
 
@@ -20,24 +22,42 @@ def entrance_routes(router: APIRouter) -> None:
 
     @router.get("/sign-in")
     def form(request: Request) -> Response:
-        return go("/") if request.app.state.token is None else sign_in_page(request, "/", 200)
+        return sign_in_page(request, "/", 200) if request.app.state.users.guarded else go(request, "/")
 
     @router.post("/sign-in")
     def enter(request: Request, fields: Fields) -> Response:
-        token, onward = request.app.state.token, _local(str(fields.get("onward", "")))
-        if token is None:
-            return go(onward)
-        if not token_matches(token, str(fields.get("token", "")).strip()):
-            return sign_in_page(request, onward, 403, "This is not the token the service runs with.")
-        response = go(onward)
-        keep_cookie(response, request, SESSION_COOKIE, session_value(token))
-        return response
+        return _enter(request, str(fields.get("token", "")).strip(), _local(str(fields.get("onward", ""))))
 
     @router.post("/sign-out")
-    def leave(fields: Fields) -> Response:
-        response = go("/sign-in")
-        response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")
+    def leave(request: Request, fields: Fields) -> Response:
+        sessions = request.app.state.sessions
+        sessions.end(request.cookies.get(sessions.cookie, ""))
+        response = go(request, "/sign-in")
+        response.delete_cookie(sessions.cookie, path=cookie_path(request), httponly=True, samesite="strict")
         return response
+
+
+def _enter(request: Request, token: str, onward: str) -> Response:
+    state, address = request.app.state, acting.get().address
+    if not state.users.guarded:
+        return go(request, onward)
+    wait = state.attempts.wait(address)
+    if wait:
+        seconds = math.ceil(wait)
+        request.scope["etana.refused"] = "attempts"
+        response = sign_in_page(request, onward, 429, f"Too many wrong tokens came from here; wait {seconds} s.")
+        response.headers["Retry-After"] = str(seconds)
+        return response
+    user = state.users.find(token)
+    if user is None:
+        state.attempts.failed(address)
+        state.desk.store.note("sign-in refused")
+        whose = "of any user here" if state.users.several else "the service runs with"
+        return sign_in_page(request, onward, 403, f"This is not the token {whose}.")
+    state.attempts.succeeded(address)
+    response = go(request, onward)
+    keep_cookie(response, request, state.sessions.cookie, state.sessions.open(user, token))
+    return response
 
 
 def sign_in_page(request: Request, onward: str, status: int, fault: str | None = None) -> Response:

@@ -1,32 +1,42 @@
 """What browsers send, and the seal that keeps foreign forms out.
 
 Each browser has a random number in a cookie, and each form of ours holds a *seal*: the HMAC of that number under a key
-which only this process knows. A page of another site can make a browser send a form here, but cannot know the seal; the
-cookie, which is SameSite=Strict, does not even come along. (The door has compared the Origin before that.)
+that the store keeps, so that a page which was opened before a restart, or by another process, is still good. A page of
+another site can make a browser send a form here, but cannot know the seal; the cookie, which is SameSite=Strict, does
+not even come along. (The door has compared the Origin before that.)
+
+Forms are parsed in a thread, with limits on what they hold: not even a long one holds up the others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import math
 import re
 import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, Response
-from starlette.datastructures import UploadFile
+from python_multipart import parse_form
+from python_multipart.exceptions import FormParserError
 
 from etana.errors import InputError
 from etana.service.desk import Question
-from etana.service.errors import ServiceError
+from etana.service.errors import Malformed, ServiceError
+from etana.service.proxy import prefix_of
 
 __all__ = [
     "ANOTHER",
+    "AnyFields",
     "Fields",
     "Foreign",
     "browser_of",
+    "check_seal",
+    "cookie_path",
     "keep_browser",
     "keep_cookie",
     "offers_another",
@@ -36,10 +46,10 @@ __all__ = [
 ]
 
 _COOKIE = "etana_browser"
-_KEY = secrets.token_bytes(32)
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LONGEST_SHOWN = 40
+_MOST_FIELDS = 12
 
 ANOTHER = "another"  # the choice of a category that is not in the list
 
@@ -63,27 +73,87 @@ def keep_browser(response: Response, request: Request, browser: str) -> None:
 
 def keep_cookie(response: Response, request: Request, name: str, content: str) -> None:
     """A cookie for this site's own requests only, out of reach of scripts, until the browser is closed."""
-    response.set_cookie(name, content, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    response.set_cookie(
+        name, content, path=cookie_path(request), httponly=True, samesite="strict", secure=_is_secure(request)
+    )
 
 
-def seal(browser: str) -> str:
+def cookie_path(request: Request) -> str:
+    """Where cookies are sent: to what is under our prefix, and to no other service of the host."""
+    return prefix_of(request.scope) or "/"
+
+
+def _is_secure(request: Request) -> bool:
+    """Whether the browser came by TLS, as far as a proxy lets us know."""
+    if request.scope["scheme"] == "https":
+        return True
+    return bool(request.scope.get("etana.proxied")) and request.headers.get("origin", "").startswith("https://")
+
+
+def seal(browser: str, key: bytes) -> str:
     """What a form of this browser has to hold."""
-    return hmac.new(_KEY, browser.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key, browser.encode(), hashlib.sha256).hexdigest()
 
 
-async def _fields(request: Request) -> dict[str, Any]:
-    """The fields of a form; of a file its name and content. Refuses a form without the right seal."""
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+def _any_fields(request: Request, body: Annotated[bytes, Depends(_body)]) -> dict[str, Any]:
+    """The fields of a form, whoever has sent it; of a file its name and content."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return _read_multipart(request.headers["content-type"], body)
+    if kind != "application/x-www-form-urlencoded":
+        return {}  # no page here sends that, so it has no seal either
+    try:
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise Malformed(f"the form has more than {_MOST_FIELDS} fields; open the page and use its form") from None
+    return dict(pairs)
+
+
+def _read_multipart(content_type: str, body: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    async with request.form(max_files=1, max_fields=12) as form:
-        for name, given in form.items():
-            fields[name] = (given.filename or "", await given.read()) if isinstance(given, UploadFile) else given
+
+    def keep(name: bytes | None, value: Any) -> None:
+        if len(fields) >= _MOST_FIELDS:
+            raise Malformed(f"the form has more than {_MOST_FIELDS} fields; open the page and use its form")
+        fields[(name or b"").decode("utf-8", "replace")] = value
+
+    def on_field(field: Any) -> None:
+        keep(field.field_name, (field.value or b"").decode("utf-8", "replace"))
+
+    def on_file(file: Any) -> None:
+        file.file_object.seek(0)
+        keep(file.field_name, ((file.file_name or b"").decode("utf-8", "replace"), file.file_object.read()))
+        file.close()
+
+    headers = {"Content-Type": content_type.encode("latin-1"), "Content-Length": str(len(body)).encode()}
+    try:
+        parse_form(headers, io.BytesIO(body), on_field, on_file)
+    except FormParserError as error:
+        raise Malformed(f"the form cannot be read ({type(error).__name__}); open the page and use its form") from None
+    return fields
+
+
+def check_seal(request: Request, fields: Mapping[str, Any]) -> None:
+    """Refuse a form without the right seal."""
     browser, new = browser_of(request)
-    shown = fields.get("seal")
-    if new or not isinstance(shown, str) or not hmac.compare_digest(shown.encode(), seal(browser).encode()):
+    right, shown = seal(browser, request.app.state.key), fields.get("seal")
+    if new or not isinstance(shown, str) or not hmac.compare_digest(shown.encode("utf-8", "replace"), right.encode()):
         raise Foreign(
-            "the page was opened before the service was started again, or in another browser, or cookies are off; "
-            "nothing was changed: open the page again and repeat your answer"
+            "the page is from another browser, or cookies are off, or the service has got a new key; nothing was "
+            "changed: look at what you have entered, and send it again"
         )
+
+
+AnyFields = Annotated[dict[str, Any], Depends(_any_fields)]
+
+
+def _fields(request: Request, fields: AnyFields) -> dict[str, Any]:
+    """The fields of a form that has the right seal."""
+    check_seal(request, fields)
     return fields
 
 

@@ -7,6 +7,7 @@ turns it into a page with the same status where the client asked for HTML. The A
 from __future__ import annotations
 
 import json
+import re
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -20,6 +21,7 @@ from etana.service.problems import PROBLEM
 __all__ = ["Friendly"]
 
 _API = ("/v1/", "/health/", "/metrics", "/openapi.json")
+_CASE = re.compile(r"/cases/[A-Za-z0-9_-]{24}")
 _REPLACED = ("content-length", "content-type", "referrer-policy", "www-authenticate")
 
 
@@ -58,10 +60,14 @@ def _wants_page(scope: Scope) -> bool:
 
 def _page(scope: Scope, start: Message, body: bytes) -> Response:
     request, status = Request(scope), int(start["status"])
+    case = _CASE.match(scope["path"])
     if status == 401:
-        response = sign_in_page(request, scope["path"] if scope["method"] == "GET" else "/", 401)
+        # Whoever was signed out over an answer comes back to the case.
+        onward = scope["path"] if scope["method"] == "GET" else case[0] if case else "/"
+        response = sign_in_page(request, onward, 401)
     else:
-        response = error_page(request, status, _sentence(json.loads(body)["detail"]))
+        back = (case[0], "Back to the case") if case and status != 404 else ("/", "To the models")
+        response = error_page(request, status, _sentence(json.loads(body)["detail"]), *back)
     kept = MutableHeaders(raw=[(k, v) for k, v in start["headers"] if k.decode("latin-1").lower() not in _REPLACED])
     for name, value in kept.items():
         response.headers.append(name, value)

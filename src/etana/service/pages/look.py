@@ -7,6 +7,7 @@ style, so even a value that slipped through could not run.
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from etana.service.errors import NotFound
 from etana.service.pages import wording
 from etana.service.pages.forms import browser_of, keep_browser, seal
+from etana.service.proxy import prefix_of
 
 __all__ = ["STATIC", "error_page", "go", "render", "static_routes"]
 
@@ -37,12 +39,11 @@ _templates = Environment(
 )
 
 
-def _address(name: str) -> str:
+def _address(prefix: str, name: str) -> str:
     """Where a static file is; another content has another address, so browsers may keep it."""
-    return f"/static/{name}?v={hashlib.sha256(_FILES[name]).hexdigest()[:12]}"
+    return f"{prefix}/static/{name}?v={hashlib.sha256(_FILES[name]).hexdigest()[:12]}"
 
 
-_templates.globals["static"] = _address
 _templates.filters |= {"percent": wording.percent, "value": wording.value, "paragraphs": wording.paragraphs}
 
 _TITLES = {
@@ -55,6 +56,7 @@ _TITLES = {
     413: "That is too large",
     421: "Wrong address",
     422: "That does not fit",
+    429: "Too many wrong tokens",
     500: "Something is wrong on our side",
     503: "Too busy just now",
 }
@@ -62,10 +64,12 @@ _TITLES = {
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page."""
-    browser, new = browser_of(request)
+    (browser, new), root = browser_of(request), prefix_of(request.scope)
+    state, user = request.app.state, request.scope.get("etana.user")
     html = _templates.get_template(template).render(
-        seal=seal(browser), guarded=getattr(request.app.state, "token", None) is not None, **values
-    )
+        seal=seal(browser, state.key), guarded=state.users.guarded, root=root, static=partial(_address, root),
+        user=None if user in (None, "nobody", "token") else user, **values,
+    )  # fmt: skip
     # Without an own policy, browsers would send "Origin: null" with our forms, as for a page of another site.
     response = HTMLResponse(html, status, {"Referrer-Policy": "same-origin"})
     if new:
@@ -74,16 +78,18 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
 
 def error_page(
-    request: Request, status: int, detail: str, back: str = "/", back_words: str = "To the models"
-) -> Response:
-    """A page that says what went wrong, and where to go from here."""
+    request: Request, status: int, detail: str, back: str = "/", back_words: str = "To the models",
+    again: dict[str, str] | None = None, shown: str | None = None,
+) -> Response:  # fmt: skip
+    """A page that says what went wrong, and where to go from here; with a form to send ``again`` what was entered."""
     title = _TITLES.get(status, HTTPStatus(status).phrase)
-    return render(request, "error.html", status, title=title, detail=detail, back=back, back_words=back_words)
+    values = {"title": title, "detail": detail, "back": back, "back_words": back_words, "again": again, "shown": shown}
+    return render(request, "error.html", status, **values)
 
 
-def go(address: str) -> Response:
+def go(request: Request, address: str) -> Response:
     """Send the browser on to another page with a GET."""
-    return RedirectResponse(address, 303, {"Referrer-Policy": "same-origin"})
+    return RedirectResponse(prefix_of(request.scope) + address, 303, {"Referrer-Policy": "same-origin"})
 
 
 def static_routes(router: APIRouter) -> None:
