@@ -34,6 +34,12 @@ def test_a_walk_finds_what_one_call_finds(walked, body, indent, plain):
     assert read_fields(text.encode("utf-8", "surrogatepass"), body, 10, 10) == json.loads(text)
 
 
+@pytest.mark.parametrize("number", ["1.2e+16", "12.5", "-1e5", "123.0e-7", "0.00001", "1E9"])
+def test_a_number_that_is_cut_is_read_whole(walked, number):
+    text = f'{{"rows": [{number}], "max_cost": {number}}}'
+    assert read_fields(text.encode(), ("rows", "max_cost"), 10, 10) == json.loads(text)
+
+
 @settings(max_examples=150, deadline=None)
 @given(BODY, st.data())
 def test_what_is_spoilt_is_refused_or_read_as_one_call_reads_it(walked, body, data):

@@ -97,7 +97,9 @@ class _Walk:
                 value, end = _decode(piece)
             except ValueError:
                 continue
-            # A number at the very end of a piece may go on behind it.
+            # A number near the end of a piece may go on behind it: 1.5e, cut before its exponent, is no 1.5.
+            if piece[end : end + 1] in (".", "e", "E"):
+                continue
             if end < len(piece) or self._at + end == len(self._text):
                 self._at += end
                 _check_pairs(piece[:end], value)
