@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from etana.beliefs.path_counts import PathCounts
 from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
@@ -13,6 +14,7 @@ from etana.errors import InputError
 from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, learn_paths
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
+from etana.policies.instance_choice import InstanceChoice
 from etana.reading import export_text
 from etana.table import Table
 from etana.walks.graph import Graph
@@ -128,6 +130,7 @@ class AdaptiveClassifier(BinnedClassifier):
         """
         return export_text(self._solved(), max_depth, least)
 
+    pairing = PathCounts, InstanceChoice
     m_: float
     look_ahead_: int
     cv_costs_: dict[Way, float]

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from etana.beliefs.base import Beliefs
 from etana.binning import Binner
 from etana.case import Case, run_case
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
@@ -18,6 +19,7 @@ from etana.errors import InputError
 from etana.likelihood import Counts
 from etana.model import Model
 from etana.parameters import anything, check_parameters, either, instance_of, one_of, seed, whole
+from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table, check_labels, plain_value, read_table
 from etana.walks import Acquisition
@@ -41,6 +43,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     _model: Model | None
 
     _parameters: ClassVar = {"feature_costs": anything, "misclassification_costs": anything, "random_state": seed}
+
+    pairing: ClassVar[tuple[type[Beliefs], type[Policy]]]  # what its models are made of
 
     # What the same classifier under new prices takes over.
     _carried: tuple[str, ...] = ("classes_", "n_features_in_", "feature_names_in_")

@@ -27,6 +27,7 @@ class _StoppingClassifier(BinnedClassifier):
     """Shared by all classifiers with a fixed order of features."""
 
     ordering: Any
+    pairing = NaiveBayes, FixedOrder
 
     _parameters: ClassVar = {
         "ordering": either(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from etana.beliefs.prefixes.belief import Prefixed
 from etana.classifiers.base import AcquiringClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
@@ -100,6 +101,7 @@ class SequentialClassifier(AcquiringClassifier):
     True
     """
 
+    pairing = Prefixed, FixedOrder
     _learnt: LearntPrefixes
 
     def __init__(

@@ -71,11 +71,6 @@ _HOMES = {
     "ETANAClassifier": "etana.classifiers.fixed", "FETANAClassifier": "etana.classifiers.fixed",
     "AdaptiveClassifier": "etana.classifiers.adaptive", "SequentialClassifier": "etana.classifiers.sequential",
 }  # fmt: skip
-# What each is made of, on which its attributes and new prices rely.
-_MADE_OF = {
-    "ETANAClassifier": ("NaiveBayes", "FixedOrder"), "FETANAClassifier": ("NaiveBayes", "FixedOrder"),
-    "AdaptiveClassifier": ("PathCounts", "InstanceChoice"), "SequentialClassifier": ("Prefixed", "FixedOrder"),
-}  # fmt: skip
 _NOT_FOR_CLASSIFICATION = ("learnt.", "parameters.")
 
 
@@ -224,11 +219,11 @@ def _reading(path: str) -> contextlib.AbstractContextManager[None]:
 def _decode_estimator(name: str, content: dict[str, Any], source: OpenFile) -> Any:
     if name not in _HOMES:
         raise InputError(f"its class {name!r} is not known to this version of etana; upgrade etana")
-    made_of = content["beliefs"]["class"], content["policy"]["class"]
-    if made_of != _MADE_OF[name]:
-        raise InputError(f"a {name} is not made of {made_of[0]!r} and {made_of[1]!r}")
-    model = _decode_model(content, source)
     kind = getattr(importlib.import_module(_HOMES[name]), name)
+    pair = content["beliefs"]["class"], content["policy"]["class"]
+    if pair != tuple(part.__name__ for part in kind.pairing):
+        raise InputError(f"a {name} is not made of {pair[0]!r} and {pair[1]!r}")
+    model = _decode_model(content, source)
     given = content["parameters"]
     unknown = sorted(set(given) - set(kind().get_params(deep=False)))
     if unknown:
