@@ -52,10 +52,10 @@ def test_show_and_ask(folder):
     shown = invoke("show", folder / "m.etana")
     assert f"The first {clf.feature_order_.size} features" in shown
     assert shown.index(NAMES[clf.feature_order_[0]]) < shown.index(NAMES[clf.feature_order_[1]])
-    assert f"{clf.rule_.reach[1]:.1%}" in shown
+    assert f"{clf.expectation_.reach[1]:.1%}" in shown
     talked = invoke("ask", folder / "m.etana", input="why\n" + "skip\n" * 8)
     assert "Decision" in talked
-    assert "going on with it is expected to cost" in talked
+    assert "Going on with it is expected to cost" in " ".join(talked.split())
 
 
 def test_classify_and_report(folder):

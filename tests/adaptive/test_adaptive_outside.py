@@ -176,27 +176,27 @@ def test_methods_that_cannot_be(model_file):
 
 def test_a_case_at_the_desk_is_the_case_of_the_model(model_file, tmp_path):
     pytest.importorskip("fastapi")
-    from etana.service.desk import Desk
+    from etana.service.case_service import CaseService
     from etana.service.limits import Limits
     from etana.service.models import Models
     from etana.service.store import Store
 
     limits = Limits()
-    desk = Desk(Models([model_file / "m.etana"]), Store(":memory:", limits.case_life, limits.cases), limits)
-    about = desk.model()
+    cases = CaseService(Models([model_file / "m.etana"]), Store(":memory:", limits.case_life, limits.cases), limits)
+    about = cases.model()
     assert about.n_features == 6
     assert about.expected_cost == load_model(model_file / "m.etana").expected_cost
     assert about.optimality_gap is None
     values = dict(zip(NAMES, load_wine().data[3].tolist(), strict=True))
     case = load_model(model_file / "m.etana").start()
-    view = desk.start()
+    view = cases.start()
     while view.question is not None:
         assert view.question.name == case.next_feature
         assert view.question.price == case.next_price
         case.observe(values[case.next_feature])
-        view = desk.answer(view.id, view.question.name, values[view.question.name])
+        view = cases.answer(view.id, view.question.name, values[view.question.name])
     assert view.label == case.label
     assert view.cost == case.cost
     assert [b.probability for b in view.posterior] == case.posterior.tolist()
-    batch = desk.classify([{name: values[name] for name in NAMES[:6]}])
+    batch = cases.classify([{name: values[name] for name in NAMES[:6]}])
     assert batch.rows[0].label == case.label

@@ -280,13 +280,13 @@ def test_the_health_routes_tell_a_store_that_cannot_be_read(make_client, tmp_pat
 
 
 def test_a_fault_is_a_500_that_tells_nothing(make_client, monkeypatch, caplog):
-    from etana.service.desk import Desk
+    from etana.service.case_service import CaseService
 
     def fail(*_):
         raise RuntimeError("the secret value 4711")
 
     client = make_client("wine")
-    monkeypatch.setattr(Desk, "start", fail)
+    monkeypatch.setattr(CaseService, "start", fail)
     response = client.post("/v1/cases", json={})
     assert is_problem(response, 500, "its log says where")
     assert "4711" not in response.text + caplog.text

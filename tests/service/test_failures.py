@@ -221,7 +221,7 @@ assert case not in repr([(s.name, dict(s.attributes)) for s in done])
     from conftest import __file__ as here
 
     client = make_client("wine")
-    model = client._transport._inner.app.state.desk.models._sources[0]
+    model = client._transport._inner.app.state.cases.models._sources[0]
     folders = [os.path.dirname(here), os.path.dirname(os.path.dirname(here))]
     command = [sys.executable, "-c", script, model, *folders]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)

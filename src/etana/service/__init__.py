@@ -2,8 +2,8 @@
 
 One noun a file, from the inside out:
 
-- the work: ``limits``: what a client may ask for. ``models``: the models by name. ``rows``: values from JSON. ``desk``:
-  the work itself, which knows nothing of HTTP;
+- the work: ``limits``: what a client may ask for. ``models``: the models by name. ``rows``: values from JSON.
+  ``case_service``: the work itself, which knows nothing of HTTP;
 - the cases: ``store``: cases, sessions, the audit trail. ``database``: one thread writes, many read. ``engines``,
   ``sqlite``, ``postgres``: the databases. ``backup``: all of it in a file;
 - people: ``users``: tokens and roles. ``sessions``: browsers that have signed in;

@@ -1,4 +1,4 @@
-"""The JSON routes under ``/v1``: thin, for the desk does the work.
+"""The JSON routes under ``/v1``: thin, for the cases does the work.
 
 Handlers are plain functions and run in threads. A body is parsed there too: a large batch must not hold up the loop
 that serves all connections.
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from etana.service.desk import Batch, CaseView, Desk, ModelView
+from etana.service.case_service import Batch, CaseService, CaseView, ModelView
 from etana.service.errors import WrongType
 from etana.service.metrics import Metrics
 from etana.service.problems import JSON, documented
@@ -53,9 +53,9 @@ def _answer(adapter: TypeAdapter[Any], content: Any, status: int = 200, **header
     return Response(adapter.dump_json(content), status, headers, media_type=JSON)
 
 
-def _most(desk: Desk) -> tuple[int, int]:
+def _most(cases: CaseService) -> tuple[int, int]:
     """How many rows any model may get at once, and how many values a row of any model may have."""
-    return max(map(desk.most_rows, desk.models)), max(len(served.features) for served in desk.models)
+    return max(map(cases.most_rows, cases.models)), max(len(served.features) for served in cases.models)
 
 
 def _links() -> dict[str, Any]:
@@ -64,25 +64,25 @@ def _links() -> dict[str, Any]:
     return {name: {"operationId": name, "parameters": {"case_id": "$response.body#/id"}} for name in operations}
 
 
-def api(desk: Desk, metrics: Metrics) -> APIRouter:
+def api(cases: CaseService, metrics: Metrics) -> APIRouter:
     """The routes."""
     router = APIRouter(prefix="/v1", default_response_class=Response, generate_unique_id_function=lambda r: r.name)
-    _model_routes(router, desk, metrics)
-    _case_routes(router, desk)
-    _change_routes(router, desk)
+    _model_routes(router, cases, metrics)
+    _case_routes(router, cases)
+    _change_routes(router, cases)
     return router
 
 
-def _model_routes(router: APIRouter, desk: Desk, metrics: Metrics) -> None:
+def _model_routes(router: APIRouter, cases: CaseService, metrics: Metrics) -> None:
     @router.get("/model", responses={200: {"model": ModelView}, **documented(*_ALWAYS, 404, 422)}, tags=["models"])
     def get_model(name: ModelName = None) -> Response:
         """A model: classes with their priors, features in the order they are asked (the first 1,000), expectations."""
-        return _answer(_MODEL, desk.model(name, most=_SHOWN))
+        return _answer(_MODEL, cases.model(name, most=_SHOWN))
 
     @router.get("/models", responses={200: {"model": list[ModelView]}, **documented(*_ALWAYS)}, tags=["models"])
     def get_models() -> Response:
         """All models, without their features."""
-        return _answer(_MODELS, [desk.model(name, most=0) for name in desk.models.names])
+        return _answer(_MODELS, [cases.model(name, most=0) for name in cases.models.names])
 
     @router.post(
         "/classify", openapi_extra=_takes("ClassifyRequest"), tags=["models"],
@@ -90,13 +90,13 @@ def _model_routes(router: APIRouter, desk: Desk, metrics: Metrics) -> None:
     )  # fmt: skip
     def classify(body: Body) -> Response:
         """Classify full rows; of each, only the features that pay are looked at and charged."""
-        request = read_body(ClassifyRequest, body, *_most(desk))
-        batch = desk.classify(request.rows, request.model, request.max_cost)
+        request = read_body(ClassifyRequest, body, *_most(cases))
+        batch = cases.classify(request.rows, request.model, request.max_cost)
         metrics.classified(batch.model, len(batch.rows))
         return _answer(_BATCH, batch)
 
 
-def _case_routes(router: APIRouter, desk: Desk) -> None:
+def _case_routes(router: APIRouter, cases: CaseService) -> None:
     @router.post(
         "/cases", status_code=201, openapi_extra=_takes("StartRequest"), tags=["cases"],
         responses={201: {"model": CaseView, "links": _links()}, **documented(*_ALWAYS, 404, 415, 422)},
@@ -104,7 +104,7 @@ def _case_routes(router: APIRouter, desk: Desk) -> None:
     def start_case(http: Request, body: Body, explain: Explain = "false") -> Response:
         """Start a case and get its first question."""
         request = read_body(StartRequest, body)
-        view = desk.start(request.model, request.max_cost, explain == "true")
+        view = cases.start(request.model, request.max_cost, explain == "true")
         return _answer(_CASE, view, 201, Location=f"{prefix_of(http.scope)}/v1/cases/{view.id}")
 
     @router.get(
@@ -112,18 +112,18 @@ def _case_routes(router: APIRouter, desk: Desk) -> None:
     )
     def get_case(case_id: CaseId, explain: Explain = "false") -> Response:
         """A case as it is now: also the way to see what became of an answer whose response was lost."""
-        return _answer(_CASE, desk.get(case_id, explain == "true"))
+        return _answer(_CASE, cases.get(case_id, explain == "true"))
 
     @router.delete(
         "/cases/{case_id}", status_code=204, tags=["cases"], responses=documented(*_ALWAYS, 404, 422)
     )  # fmt: skip
     def delete_case(case_id: CaseId) -> Response:
         """Forget a case."""
-        desk.delete(case_id)
+        cases.delete(case_id)
         return Response(status_code=204)
 
 
-def _change_routes(router: APIRouter, desk: Desk) -> None:
+def _change_routes(router: APIRouter, cases: CaseService) -> None:
     @router.post(
         "/cases/{case_id}/observations", openapi_extra=_takes("ObservationRequest"), tags=["cases"],
         responses={200: {"model": CaseView}, **documented(*_ALWAYS, 404, 409, 415, 422)},
@@ -131,7 +131,8 @@ def _change_routes(router: APIRouter, desk: Desk) -> None:
     def observe(case_id: CaseId, body: Body, explain: Explain = "false") -> Response:
         """Answer the question; get the next one or the decision. Of two answers to one question the second gets 409."""
         request = read_body(ObservationRequest, body)
-        return _answer(_CASE, desk.answer(case_id, request.feature, request.value, request.revision, explain == "true"))
+        given = request.feature, request.value, request.revision
+        return _answer(_CASE, cases.answer(case_id, *given, explain == "true"))
 
     @router.delete(
         "/cases/{case_id}/observations/last", tags=["cases"],
@@ -139,4 +140,4 @@ def _change_routes(router: APIRouter, desk: Desk) -> None:
     )  # fmt: skip
     def undo(case_id: CaseId, revision: Revision = None, explain: Explain = "false") -> Response:
         """Take the last answer back."""
-        return _answer(_CASE, desk.undo(case_id, revision, explain == "true"))
+        return _answer(_CASE, cases.undo(case_id, revision, explain == "true"))

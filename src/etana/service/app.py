@@ -1,4 +1,4 @@
-"""The service as one ASGI application: desk, routes, layers."""
+"""The service as one ASGI application: cases, routes, layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from etana import __version__
 from etana.errors import EtanaError
 from etana.service.api import api
 from etana.service.board import Board
-from etana.service.desk import Desk
+from etana.service.case_service import CaseService
 from etana.service.errors import status_of
 from etana.service.guard import Door, Watch
 from etana.service.health import health, metrics_text
@@ -87,7 +87,7 @@ def create_app(
     limits = Limits() if limits is None else limits
     users = Users(token) if users is None else users
     key = store.secret() if key is None else key
-    desk, metrics, places = Desk(models, store, limits), Metrics(), Places(limits.concurrency)
+    cases, metrics, places = CaseService(models, store, limits), Metrics(), Places(limits.concurrency)
     journal, sessions = Journal(metrics), Sessions(store, users, key, limits.session_life)
     store.database.watch = metrics.store
     app = FastAPI(
@@ -97,14 +97,14 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )  # fmt: skip
     state = app.state
-    state.desk, state.users, state.sessions, state.metrics, state.key = desk, users, sessions, metrics, key
+    state.cases, state.users, state.sessions, state.metrics, state.key = cases, users, sessions, metrics, key
     state.attempts, state.places, state.journal = Attempts(limits), places, journal
-    _add(app, api(desk, metrics))
+    _add(app, api(cases, metrics))
     _add(app, records(store, sessions))
-    state.metrics_text = lambda: metrics_text(desk, metrics, journal, places)
-    _add(app, health(desk.store, places, state.metrics_text, board))
-    _add_reference(app, desk, users.guarded)
-    _add(app, pages(desk, models, limits))
+    state.metrics_text = lambda: metrics_text(cases, metrics, journal, places)
+    _add(app, health(cases.store, places, state.metrics_text, board))
+    _add_reference(app, cases, users.guarded)
+    _add(app, pages(cases, models, limits))
     _add_errors(app, limits)
     journal.routes = _routes(app)
     app.add_middleware(Slots, limits=limits, places=places)
@@ -133,15 +133,15 @@ def _add(app: FastAPI, router: APIRouter) -> None:
     app.router.routes.extend(router.routes)
 
 
-def _add_reference(app: FastAPI, desk: Desk, guarded: bool) -> None:
+def _add_reference(app: FastAPI, cases: CaseService, guarded: bool) -> None:
     known: dict[tuple[str, ...], dict[str, Any]] = {}  # the document of the models as they are now
 
     def document() -> dict[str, Any]:
-        models = tuple(f"{s.name} {s.digest}" for s in desk.models)
+        models = tuple(f"{s.name} {s.digest}" for s in cases.models)
         found = known.get(models)
         if found is None:
             known.clear()
-            found = known[models] = describe(app, desk, guarded)
+            found = known[models] = describe(app, cases, guarded)
         return found
 
     @app.get("/openapi.json", include_in_schema=False)

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etana.service.limits import Limits
 from etana.service.problems import PROBLEM
-from etana.service.slots import PLACE, Place, Places
+from etana.service.slots import PLACE, Places, WorkPlace
 
 __all__ = ["protocol"]
 
@@ -42,10 +42,10 @@ def protocol(
     limits: Limits, places: Places | None = None, turned_away: TurnedAway | None = None
 ) -> type[asyncio.Protocol]:
     """The class of connections under these limits, as uvicorn wants it."""
-    waiting: dict[Connection, None] = {}  # without a request, the longest first
+    waiting: dict[HttpConnection, None] = {}  # without a request, the longest first
     line = Places(limits.concurrency) if places is None else places
 
-    class Limited(Connection):
+    class Limited(HttpConnection):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self.limits, self.waiting, self.places, self.turned_away = limits, waiting, line, turned_away
@@ -53,15 +53,15 @@ def protocol(
     return Limited
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """A connection with deadlines for all that is not work on a request."""
 
     limits: Limits
-    waiting: dict[Connection, None]
+    waiting: dict[HttpConnection, None]
     places: Places
     turned_away: TurnedAway | None
     _deadline: asyncio.TimerHandle | None = None
-    _place: Place | None = None
+    _place: WorkPlace | None = None
     _held: bytes = b""  # of a request that waits for its turn, not parsed yet
     _since: float = 0.0
     _patience: asyncio.TimerHandle | None = None
@@ -128,7 +128,7 @@ class Connection(H11Protocol):
             else:
                 self.places.join(self)
 
-    def admit(self, place: Place) -> bool:
+    def admit(self, place: WorkPlace) -> bool:
         """It is this connection's turn."""
         if not self._held or self.transport.is_closing():
             return False

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from etana import __version__
 from etana.service.board import Board
-from etana.service.desk import Desk
+from etana.service.case_service import CaseService
 from etana.service.errors import Busy
 from etana.service.journal import Journal
 from etana.service.metrics import CONTENT_TYPE, Family, Metrics, Values, process
@@ -59,9 +59,9 @@ def health(store: Store, places: Places, text: Callable[[], str], board: Board |
     return router
 
 
-def metrics_text(desk: Desk, metrics: Metrics, journal: Journal, places: Places) -> str:
+def metrics_text(cases: CaseService, metrics: Metrics, journal: Journal, places: Places) -> str:
     """The metrics of this process; nothing of it touches the store, which may be out of order."""
-    return metrics.text(_gauges(desk) | _state(journal, places) | process())
+    return metrics.text(_gauges(cases) | _state(journal, places) | process())
 
 
 def _state(journal: Journal, places: Places) -> dict[str, Family]:
@@ -72,13 +72,13 @@ def _state(journal: Journal, places: Places) -> dict[str, Family]:
     }
 
 
-def _gauges(desk: Desk) -> dict[str, Family]:
-    cases = desk.store.by_status()
-    models: Values = {(("model", s.name), ("digest", s.digest)): s.loaded for s in desk.models}
+def _gauges(cases: CaseService) -> dict[str, Family]:
+    kept = cases.store.by_status()
+    models: Values = {(("model", s.name), ("digest", s.digest)): s.loaded for s in cases.models}
     return {
-        "etana_cases": ("gauge", "Cases kept.", {(("status", k),): n for k, n in cases.items()}),
+        "etana_cases": ("gauge", "Cases kept.", {(("status", k),): n for k, n in kept.items()}),
         "etana_model_loaded_seconds": ("gauge", "When each model was loaded, since 1970.", models),
-        "etana_reloads_total": ("counter", "Reloads of the model files.", {(): desk.models.reloads}),
-        "etana_reload_failures_total": ("counter", "Files that could not be reloaded.", {(): desk.models.failures}),
+        "etana_reloads_total": ("counter", "Reloads of the model files.", {(): cases.models.reloads}),
+        "etana_reload_failures_total": ("counter", "Files that could not be reloaded.", {(): cases.models.failures}),
         "etana_info": ("gauge", "The version of etana.", {(("version", __version__),): 1}),
     }

@@ -16,7 +16,7 @@ from typing import Any
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 
-from etana.service.desk import Desk
+from etana.service.case_service import CaseService
 from etana.service.models import Served
 from etana.service.problems import Problem
 
@@ -30,22 +30,22 @@ _REVISION = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**53}
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "string"}
 
 
-def describe(app: FastAPI, desk: Desk, guarded: bool) -> dict[str, Any]:
+def describe(app: FastAPI, cases: CaseService, guarded: bool) -> dict[str, Any]:
     """The document."""
     document = get_openapi(
         title=app.title, version=app.version, routes=app.routes,
         description="Classification that asks for one feature at a time and stops when the next would cost more than "
         "it saves. Errors are application/problem+json; their detail says what to do.",
     )  # fmt: skip
-    models = list(desk.models)
+    models = list(cases.models)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas |= schemas["Problem"].pop("$defs")
-    schemas["ClassifyRequest"] = _one_of([_classify(s, desk.most_rows(s), len(models) > 1) for s in models])
+    schemas["ClassifyRequest"] = _one_of([_classify(s, cases.most_rows(s), len(models) > 1) for s in models])
     schemas["StartRequest"] = _object({"model": _names(models), "max_cost": _COST}, ["model"] * (len(models) > 1))
     schemas["ObservationRequest"] = _observation(models)
     for parameter in document["paths"]["/v1/model"]["get"]["parameters"]:
-        parameter["required"], parameter["schema"] = len(models) > 1, {"enum": desk.models.names}
+        parameter["required"], parameter["schema"] = len(models) > 1, {"enum": cases.models.names}
     if guarded:
         _require_token(document)
     return document

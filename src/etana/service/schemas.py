@@ -1,7 +1,7 @@
 """What clients send. Unknown fields, NaN, infinity and values of a wrong kind are refused.
 
 Values of features are checked where the model is known, in :mod:`etana.service.rows`, so that a message can say what
-this feature takes. What they get back is defined where it is made, in :mod:`etana.service.desk`.
+this feature takes. What they get back is defined where it is made, in :mod:`etana.service.case_service`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from etana.service.limits import Limits
 from etana.service.problems import refusal
 
-__all__ = ["Place", "Places", "Slots"]
+__all__ = ["Places", "Slots", "WorkPlace"]
 
 _log = logging.getLogger("etana.service")
 
@@ -30,11 +30,11 @@ PLACE = "etana.place"
 class Waiter(Protocol):
     """Somebody in the line."""
 
-    def admit(self, place: Place) -> bool:
+    def admit(self, place: WorkPlace) -> bool:
         """Take the place; False if it is not wanted any more."""
 
 
-class Place:
+class WorkPlace:
     """The right to be worked on, until it is given back."""
 
     def __init__(self, places: Places) -> None:
@@ -63,17 +63,17 @@ class Places:
         self.on_stop: list[Callable[[], None]] = []
         self.line: OrderedDict[Waiter, None] = OrderedDict()
 
-    def take(self) -> Place | None:
+    def take(self) -> WorkPlace | None:
         """A place, if one is free and nobody was here before."""
         if self.taken >= self.most or self.line:
             return None
         self.taken += 1
-        return Place(self)
+        return WorkPlace(self)
 
     def free(self) -> None:
         """A place is free: the next in the line gets it."""
         while self.line:
-            place = Place(self)
+            place = WorkPlace(self)
             if self.line.popitem(last=False)[0].admit(place):
                 return
         self.taken -= 1
@@ -97,9 +97,9 @@ class _Turn:
     """A request that waits within the application."""
 
     def __init__(self) -> None:
-        self.place: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        self.place: asyncio.Future[WorkPlace] = asyncio.get_running_loop().create_future()
 
-    def admit(self, place: Place) -> bool:
+    def admit(self, place: WorkPlace) -> bool:
         """Take the place."""
         if self.place.done():
             return False
@@ -140,7 +140,7 @@ class Slots:
         why = f"the request took more than {self._limits.request_time:g} seconds; its effect, if any, shows in a GET"
         return await refusal(self._limits.retry_after, why, scope, "slow")(scope, receive, send)
 
-    async def _wait(self) -> Place | None:
+    async def _wait(self) -> WorkPlace | None:
         turn = _Turn()
         self.places.join(turn)
         try:
@@ -163,7 +163,7 @@ class Slots:
         return await self._app(scope, receive, send)
 
 
-def _end(place: Place, gate: _Gate) -> Callable[[asyncio.Task[None]], None]:
+def _end(place: WorkPlace, gate: _Gate) -> Callable[[asyncio.Task[None]], None]:
     def end(task: asyncio.Task[None]) -> None:
         place.give_back()
         if gate.closed and not task.cancelled() and task.exception() is not None:

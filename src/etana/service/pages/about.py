@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from etana.service.desk import Desk
+from etana.service.case_service import CaseService
 from etana.service.errors import NotFound
 from etana.service.models import Models
 from etana.service.pages.facts import model_page
@@ -16,19 +16,19 @@ __all__ = ["about_routes"]
 _MOST_FEATURES = 100
 
 
-def about_routes(router: APIRouter, desk: Desk, models: Models) -> None:
+def about_routes(router: APIRouter, cases: CaseService, models: Models) -> None:
     """Add the routes."""
     pictures = Pictures(models)
 
     @router.get("/")
     def home(request: Request, forgotten: str = "") -> Response:
-        shown = [model_page(served, desk.model(served.name, most=0)) for served in models]
+        shown = [model_page(served, cases.model(served.name, most=0)) for served in models]
         return render(request, "home.html", models=shown, forgotten=bool(forgotten))
 
     @router.get("/models/{name}")
     def model(request: Request, name: str) -> Response:
         served = models.get(name)
-        facts = model_page(served, desk.model(name, most=_MOST_FEATURES))
+        facts = model_page(served, cases.model(name, most=_MOST_FEATURES))
         return render(request, "model.html", model=facts, picture=pictures.words(served), drawn=pictures.available())
 
     @router.get("/models/{name}/policy.svg")

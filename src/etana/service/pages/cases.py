@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from etana.case import Case
 from etana.errors import EtanaError, InputError
-from etana.service.desk import CaseView, Desk
+from etana.service.case_service import CaseService, CaseView
 from etana.service.errors import Conflict
 from etana.service.models import Models
 from etana.service.pages import wording
@@ -23,17 +23,17 @@ __all__ = ["case_routes"]
 _LONGEST = 200
 
 
-def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
+def case_routes(router: APIRouter, cases: CaseService, models: Models) -> None:
     """Add the routes."""
 
     @router.post("/cases")
     def start(request: Request, fields: Fields) -> Response:
-        view = desk.start(str(fields.get("model", "")), read_cost(fields), explain=False)
+        view = cases.start(str(fields.get("model", "")), read_cost(fields), explain=False)
         return go(request, f"/cases/{view.id}")
 
     @router.get("/cases/{case_id}")
     def show(request: Request, case_id: str) -> Response:
-        return _page(request, models, *desk.open(case_id))
+        return _page(request, models, *cases.open(case_id))
 
     # The form is sent to the address of the case itself, so that this is what a browser shows after a wrong value.
     @router.post("/cases/{case_id}")
@@ -42,26 +42,28 @@ def case_routes(router: APIRouter, desk: Desk, models: Models) -> None:
         try:
             check_seal(request, fields)
         except Foreign as error:
-            return _ask_again(request, desk, case_id, fields, error)
-        return _answer(request, desk, models, case_id, fields)
+            return _ask_again(request, cases, case_id, fields, error)
+        return _answer(request, cases, models, case_id, fields)
 
     @router.post("/cases/{case_id}/undo")
     def undo(request: Request, case_id: str, fields: Fields) -> Response:
         try:
-            desk.undo(case_id, _revision(fields), explain=False)
+            cases.undo(case_id, _revision(fields), explain=False)
         except Conflict:
-            return _moved_on(request, desk, case_id)
+            return _moved_on(request, cases, case_id)
         return go(request, f"/cases/{case_id}")
 
     @router.post("/cases/{case_id}/forget")
     def forget(request: Request, case_id: str, fields: Fields) -> Response:
-        desk.delete(case_id)
+        cases.delete(case_id)
         return go(request, "/?forgotten=1")
 
 
-def _ask_again(request: Request, desk: Desk, case_id: str, fields: Mapping[str, Any], error: Foreign) -> Response:
+def _ask_again(
+    request: Request, cases: CaseService, case_id: str, fields: Mapping[str, Any], error: Foreign
+) -> Response:
     """A form that is no longer good changes nothing, but what was typed is not lost: one more click sends it."""
-    view = desk.get(case_id)
+    view = cases.get(case_id, explain=False)
     again = None
     if view.question is not None and str(view.revision) == fields.get("revision"):
         names = ("revision", "value", "choice", "answer")
@@ -80,19 +82,14 @@ def _shown(question: Any, given: Mapping[str, str]) -> str:
         return given.get("value", "")
 
 
-def _answer(request: Request, desk: Desk, models: Models, case_id: str, fields: Mapping[str, Any]) -> Response:
-    revision, (view, case) = _revision(fields), desk.open(case_id)
-    if view.revision != revision or view.question is None:
-        return _moved_on(request, desk, case_id)
+def _answer(request: Request, cases: CaseService, models: Models, case_id: str, fields: Mapping[str, Any]) -> Response:
+    revision = _revision(fields)
     try:
-        given = read_answer(view.question, fields)
-    except InputError as error:
-        return _page(request, models, view, case, 422, str(error), fields)
-    try:
-        # The revision makes sure that the question is still the one that was read above.
-        desk.answer(case_id, view.question.name, given, revision, explain=False)
+        cases.answer_question(case_id, lambda question: read_answer(question, fields), revision, explain=False)
     except Conflict:
-        return _moved_on(request, desk, case_id)
+        return _moved_on(request, cases, case_id)
+    except InputError as error:
+        return _page(request, models, *cases.open(case_id), 422, str(error), fields)
     return go(request, f"/cases/{case_id}")
 
 
@@ -113,11 +110,11 @@ def _page(
     return render(request, template, status, case=view, facts=facts, fault=fault, given=dict(given or {}))
 
 
-def _moved_on(request: Request, desk: Desk, case_id: str) -> Response:
+def _moved_on(request: Request, cases: CaseService, case_id: str) -> Response:
     """Tell somebody whose page is out of date where the case is now."""
     view = None
     with contextlib.suppress(EtanaError):
-        view = desk.get(case_id, explain=False)
+        view = cases.get(case_id, explain=False)
     if view is None:
         detail = "It cannot be continued here: it was removed, or its model was replaced. Start another one."
         return error_page(request, 409, detail)

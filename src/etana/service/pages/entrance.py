@@ -51,7 +51,7 @@ def _enter(request: Request, token: str, onward: str) -> Response:
     user = state.users.find(token)
     if user is None:
         state.attempts.failed(address)
-        state.desk.store.note("sign-in refused")
+        state.cases.store.note("sign-in refused")
         whose = "of any user here" if state.users.several else "the service runs with"
         return sign_in_page(request, onward, 403, f"This is not the token {whose}.")
     state.attempts.succeeded(address)

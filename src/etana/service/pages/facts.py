@@ -1,4 +1,4 @@
-"""What a page says about a case or a model, worked out from the desk's views and the model behind them."""
+"""What a page says about a case or a model, worked out from the case service's views and the model behind them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from etana.case import Case
-from etana.service.desk import Belief, CaseView, ModelView, Question, Step
+from etana.service.case_service import Belief, CaseView, ModelView, Question, Step
 from etana.service.models import Served
 from etana.service.pages.forms import ANOTHER, offers_another
 from etana.service.pages.wording import Money, percent, text

@@ -25,7 +25,7 @@ from python_multipart import parse_form
 from python_multipart.exceptions import FormParserError
 
 from etana.errors import InputError
-from etana.service.desk import Question
+from etana.service.case_service import Question
 from etana.service.errors import Malformed, ServiceError
 from etana.service.proxy import prefix_of
 

@@ -1,4 +1,4 @@
-"""The desk: what the service does, without HTTP. The JSON routes and the HTML pages are two windows of it.
+"""What the service does, without HTTP. The JSON routes and the HTML pages are two windows of it.
 
 A case is kept as its answers. To go on with it, its model takes the same answers again, which gives the same state bit
 for bit: a :class:`~etana.case.Case` depends on the model and the answers alone.
@@ -6,7 +6,7 @@ for bit: a :class:`~etana.case.Case` depends on the model and the answers alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from etana.service.rows import read_value, to_tables
 from etana.service.store import Record, Store
 from etana.walks import Acquisition
 
-__all__ = ["Batch", "Belief", "CaseView", "Desk", "FeatureView", "ModelView", "Question", "RowView", "Step"]
+__all__ = ["Batch", "Belief", "CaseService", "CaseView", "FeatureView", "ModelView", "Question", "RowView", "Step"]
 
 Label = bool | int | float | str
 Value = bool | int | float | str | None
@@ -138,7 +138,7 @@ class Batch:
     rows: list[RowView]
 
 
-class Desk:
+class CaseService:
     """Starts, answers, shows and ends cases, and classifies rows.
 
     Safe to call from many threads. Errors: :class:`~etana.service.errors.NotFound`,
@@ -214,14 +214,26 @@ class Desk:
         ``feature`` must be the one that is asked, and ``revision``, if given, that of the case: an answer to a question
         that somebody else has answered in the meantime is refused with :class:`~etana.service.errors.Conflict`.
         """
+
+        def read(question: Question) -> Any:
+            if feature != question.name:
+                asked = repr(question.name)
+                raise Conflict(f"the case asks for {asked} and was told {short(feature)}; answer what it asks for")
+            return value
+
+        return self.answer_question(id, read, revision, explain)
+
+    def answer_question(
+        self, id: str, read: Callable[[Question], Any], revision: int | None = None, explain: bool = True
+    ) -> CaseView:
+        """The same for who makes the answer of the question, whatever it is; what ``read`` raises changes nothing."""
         record = self._record(id, revision)
         served = self._served(record)
         case = _replay(served, record)
-        asked = case.next_feature
-        if asked is None:
+        question = _question(served, case)
+        if question is None:
             raise Conflict("the case is decided and asks for nothing; undo an answer, or start another case")
-        if feature != str(asked):
-            raise Conflict(f"the case asks for {str(asked)!r} and was told {short(feature)}; answer what it asks for")
+        value = read(question)
         case.observe(read_value(served, int(case.move.columns[0]), value))
         return self._changed(served, record, case, (*record.answers, value), explain)
 

@@ -1,4 +1,4 @@
-"""The desk without HTTP: cases go as a Case goes, and what does not fit is refused in words."""
+"""The cases without HTTP: cases go as a Case goes, and what does not fit is refused in words."""
 
 import math
 
@@ -9,7 +9,7 @@ import etana
 from conftest import HOSTILE, HOSTILE_LEVELS
 from etana.errors import InputError
 from etana.modelfile import load_model
-from etana.service.desk import Desk
+from etana.service.case_service import CaseService
 from etana.service.errors import Busy, Conflict, NotFound
 from etana.service.limits import Limits
 from etana.service.models import Models
@@ -17,17 +17,17 @@ from etana.service.store import Store
 
 
 @pytest.fixture(scope="module")
-def desk(folder):
+def cases(folder):
     store = Store(":memory:", 100.0, 1000)
-    yield Desk(Models([folder]), store, Limits(rows=200))
+    yield CaseService(Models([folder]), store, Limits(rows=200))
     store.close()
 
 
-def test_a_case_says_what_the_case_in_memory_says(desk, folder, data):
+def test_a_case_says_what_the_case_in_memory_says(cases, folder, data):
     X, _ = data["hostile"]
     model = load_model(folder / "hostile.etana")
     for i in range(60):
-        case, view = model.start(0.01), desk.start("hostile", 0.01)
+        case, view = model.start(0.01), cases.start("hostile", 0.01)
         while True:
             assert (view.label, view.cost, view.stopped_by) == (case.label, case.cost, case.stopped_by)
             assert [b.probability for b in view.posterior] == case.posterior.tolist()
@@ -38,7 +38,7 @@ def test_a_case_says_what_the_case_in_memory_says(desk, folder, data):
             assert [(s.feature, s.price, s.meaning) for s in view.history] == [
                 (a.feature, a.price, a.meaning) for a in case.history
             ]
-            assert desk.get(view.id) == view
+            assert cases.get(view.id) == view
             if case.next_feature is None:
                 break
             assert view.question.name == case.next_feature
@@ -46,44 +46,44 @@ def test_a_case_says_what_the_case_in_memory_says(desk, folder, data):
             value = None if isinstance(value, float) and math.isnan(value) else value
             value = value.item() if isinstance(value, np.generic) else value
             case.observe(value)
-            view = desk.answer(view.id, view.question.name, value, view.revision)
+            view = cases.answer(view.id, view.question.name, value, view.revision)
         assert view.decided
-        assert desk.store.get(view.id).status == "decided"
+        assert cases.store.get(view.id).status == "decided"
 
 
-def test_a_question_tells_what_can_be_answered(desk):
-    question = desk.start("hostile").question
+def test_a_question_tells_what_can_be_answered(cases):
+    question = cases.start("hostile").question
     assert (question.name, question.kind) == (HOSTILE, "category")
     assert sorted(question.categories) == sorted(HOSTILE_LEVELS)
     assert question.low is question.high is None
-    number = desk.start("wine").question
+    number = cases.start("wine").question
     assert (number.kind, number.categories) == ("number", None)
     assert number.low < number.high
     assert number.price == 0.02
 
 
-def test_undo_goes_back_to_the_same_state(desk):
-    first = desk.start("wine")
-    second = desk.answer(first.id, "flavanoids", 2.0)
-    back = desk.undo(first.id, second.revision)
+def test_undo_goes_back_to_the_same_state(cases):
+    first = cases.start("wine")
+    second = cases.answer(first.id, "flavanoids", 2.0)
+    back = cases.undo(first.id, second.revision)
     assert back.revision == 2
     assert (back.question, back.posterior, back.cost, back.history) == (first.question, first.posterior, 0.0, [])
     with pytest.raises(Conflict, match="none to take back"):
-        desk.undo(first.id)
+        cases.undo(first.id)
 
 
-def test_what_does_not_fit_the_case_is_a_conflict(desk):
-    case = desk.start("wine")
+def test_what_does_not_fit_the_case_is_a_conflict(cases):
+    case = cases.start("wine")
     with pytest.raises(Conflict, match="asks for 'flavanoids' and was told 'alcohol'"):
-        desk.answer(case.id, "alcohol", 1.0)
+        cases.answer(case.id, "alcohol", 1.0)
     with pytest.raises(Conflict, match="revision 0, not 5"):
-        desk.answer(case.id, "flavanoids", 1.0, revision=5)
-    done = desk.start("wine", max_cost=0.0)
+        cases.answer(case.id, "flavanoids", 1.0, revision=5)
+    done = cases.start("wine", max_cost=0.0)
     assert done.stopped_by == "budget"
     with pytest.raises(Conflict, match="asks for nothing"):
-        desk.answer(done.id, "flavanoids", 1.0)
-    desk.delete(case.id)
-    for act in (desk.get, desk.undo, desk.delete, lambda i: desk.answer(i, "flavanoids", 1.0)):
+        cases.answer(done.id, "flavanoids", 1.0)
+    cases.delete(case.id)
+    for act in (cases.get, cases.undo, cases.delete, lambda i: cases.answer(i, "flavanoids", 1.0)):
         for unknown in (case.id, "", "x" * 10_000, "é\x00/../", "\ud800"):
             with pytest.raises(NotFound, match="no such case"):
                 act(unknown)
@@ -103,26 +103,26 @@ def test_what_does_not_fit_the_case_is_a_conflict(desk):
         ("hostile", {"a": 1}, "a number, text"),
     ],
 )
-def test_a_value_of_a_wrong_kind_is_refused_and_changes_nothing(desk, model, value, said):
-    case = desk.start(model)
+def test_a_value_of_a_wrong_kind_is_refused_and_changes_nothing(cases, model, value, said):
+    case = cases.start(model)
     with pytest.raises(InputError, match=said):
-        desk.answer(case.id, case.question.name, value)
-    assert desk.get(case.id) == case
+        cases.answer(case.id, case.question.name, value)
+    assert cases.get(case.id) == case
     with pytest.raises(InputError, match=f"row 0: .*{said}"):
-        desk.classify([{case.question.name: value}], model)
+        cases.classify([{case.question.name: value}], model)
 
 
-def test_an_unknown_level_is_no_evidence_as_in_a_table(desk, data):
+def test_an_unknown_level_is_no_evidence_as_in_a_table(cases, data):
     X, y = data["hostile"]
     row = X.iloc[[0]].copy()
     row[HOSTILE] = "never seen"
     clf = etana.ETANAClassifier(feature_costs=0.002, ordering=[4, 5, 0, 1, 2, 3], random_state=0).fit(X, y)
-    case = desk.start("hostile")
-    after = desk.answer(case.id, HOSTILE, "never seen")
+    case = cases.start("hostile")
+    after = cases.answer(case.id, HOSTILE, "never seen")
     assert after.history[0].meaning == "no evidence"
     assert after.posterior == case.posterior
     walk = clf.acquire(row)
-    batch = desk.classify([{k: plain(v) for k, v in row.iloc[0].items()}], "hostile")
+    batch = cases.classify([{k: plain(v) for k, v in row.iloc[0].items()}], "hostile")
     assert batch.rows[0].label == walk.labels[0]
     assert batch.rows[0].posterior == walk.posteriors[0].tolist()
 
@@ -132,25 +132,25 @@ def plain(value):
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def test_rows_by_name_by_position_and_with_holes_agree(desk):
-    model = desk.models.get("wine").model
+def test_rows_by_name_by_position_and_with_holes_agree(cases):
+    model = cases.models.get("wine").model
     row = dict.fromkeys(model.names, 1.0)
-    by_name = desk.classify([row], "wine").rows[0]
-    assert by_name == desk.classify([list(row.values())], "wine").rows[0]
-    assert by_name == desk.classify([dict(reversed(row.items()))], "wine").rows[0]
-    assert desk.classify([{}], "wine").rows[0] == desk.classify([[None] * 13], "wine").rows[0]
-    assert desk.classify([], "wine").rows == []
+    by_name = cases.classify([row], "wine").rows[0]
+    assert by_name == cases.classify([list(row.values())], "wine").rows[0]
+    assert by_name == cases.classify([dict(reversed(row.items()))], "wine").rows[0]
+    assert cases.classify([{}], "wine").rows[0] == cases.classify([[None] * 13], "wine").rows[0]
+    assert cases.classify([], "wine").rows == []
 
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory):
-    """A desk with a model that can ask for few of its features only: the others say nothing about the class."""
+    """A cases with a model that can ask for few of its features only: the others say nothing about the class."""
     path = tmp_path_factory.mktemp("narrow") / "narrow.etana"
     X, y = np.random.default_rng(0).normal(size=(60, 100)), np.arange(60) % 2
     X[:, 7] += 5 * y
     etana.save(etana.ETANAClassifier(feature_costs=0.2).fit(X, y), path)
     store = Store(":memory:", 100.0, 10)
-    yield Desk(Models([path]), store, Limits())
+    yield CaseService(Models([path]), store, Limits())
     store.close()
 
 
@@ -167,12 +167,12 @@ def test_one_odd_value_among_many_rows_is_found_wherever_it_is(narrow, odd):
                 narrow.classify(sent)
 
 
-def test_values_too_large_to_add_up_are_still_read(desk):
+def test_values_too_large_to_add_up_are_still_read(cases):
     rows = [[1e308] * 13, [-1e308] * 13, [None] * 13, [0] * 13, [10**30] * 13]
-    walk = desk.models.get("wine").model.acquire(np.array(rows, dtype=float))
-    answers = desk.classify(rows, "wine").rows
+    walk = cases.models.get("wine").model.acquire(np.array(rows, dtype=float))
+    answers = cases.classify(rows, "wine").rows
     assert [a.posterior for a in answers] == walk.posteriors.tolist()
-    assert [a.posterior for a in desk.classify(rows[1:2] + rows[3:], "wine").rows] == walk.posteriors[
+    assert [a.posterior for a in cases.classify(rows[1:2] + rows[3:], "wine").rows] == walk.posteriors[
         [1, 3, 4]
     ].tolist()
 
@@ -187,23 +187,23 @@ def test_values_too_large_to_add_up_are_still_read(desk):
         (None, "row 0 is None"),
     ],
 )
-def test_rows_that_cannot_be_read_are_refused(desk, row, said):
+def test_rows_that_cannot_be_read_are_refused(cases, row, said):
     with pytest.raises(InputError, match=said):
-        desk.classify([row], "wine")
+        cases.classify([row], "wine")
 
 
-def test_too_many_rows_are_refused(desk):
+def test_too_many_rows_are_refused(cases):
     with pytest.raises(InputError, match="201 rows were sent and 200 are allowed"):
-        desk.classify([{}] * 201, "wine")
+        cases.classify([{}] * 201, "wine")
 
 
 def test_rows_of_a_model_with_many_features_are_fewer(folder):
     store = Store(":memory:", 100.0, 10)
-    desk = Desk(Models([folder / "wine.etana"]), store, Limits(rows=100, cells=30))
-    horizon = desk.models.get().model.columns.size
-    assert len(desk.classify([{}] * (30 // horizon)).rows) == 30 // horizon
+    cases = CaseService(Models([folder / "wine.etana"]), store, Limits(rows=100, cells=30))
+    horizon = cases.models.get().model.columns.size
+    assert len(cases.classify([{}] * (30 // horizon)).rows) == 30 // horizon
     with pytest.raises(InputError, match=f"{30 // horizon} are allowed at once"):
-        desk.classify([{}] * (30 // horizon + 1))
+        cases.classify([{}] * (30 // horizon + 1))
     store.close()
 
 
@@ -213,33 +213,33 @@ def test_a_case_does_not_go_on_with_another_model(folder, tmp_path, data):
     shutil.copy(folder / "wine.etana", tmp_path)
     shutil.copy(folder / "digits.etana", tmp_path)
     store = Store(":memory:", 100.0, 1000)
-    desk = Desk(Models([tmp_path]), store, Limits())
-    wine, digits = desk.start("wine"), desk.start("digits")
+    cases = CaseService(Models([tmp_path]), store, Limits())
+    wine, digits = cases.start("wine"), cases.start("digits")
     etana.save(etana.ETANAClassifier(feature_costs=0.3).fit(*data["wine"]), tmp_path / "wine.etana")
     (tmp_path / "digits.etana").unlink()
-    desk.models.reload()
-    for act in (desk.get, lambda i: desk.answer(i, "flavanoids", 1.0), desk.undo):
+    cases.models.reload()
+    for act in (cases.get, lambda i: cases.answer(i, "flavanoids", 1.0), cases.undo):
         with pytest.raises(Conflict, match="model wine has changed since the case was started; start again"):
             act(wine.id)
     with pytest.raises(Conflict, match="no longer served"):
-        desk.get(digits.id)
-    desk.delete(wine.id)
+        cases.get(digits.id)
+    cases.delete(wine.id)
     shutil.copy(folder / "wine.etana", tmp_path / "wine.etana")
     shutil.copy(folder / "digits.etana", tmp_path)
-    desk.models.reload()
-    assert desk.get(digits.id) == digits  # the same file again: the case goes on
+    cases.models.reload()
+    assert cases.get(digits.id) == digits  # the same file again: the case goes on
     store.close()
 
 
 def test_no_case_beyond_the_limit(folder):
     store = Store(":memory:", 100.0, 2)
-    desk = Desk(Models([folder / "wine.etana"]), store, Limits())
-    first = desk.start()
-    desk.start()
+    cases = CaseService(Models([folder / "wine.etana"]), store, Limits())
+    first = cases.start()
+    cases.start()
     with pytest.raises(Busy, match="2 cases are kept"):
-        desk.start()
-    desk.delete(first.id)
-    assert desk.start().question
+        cases.start()
+    cases.delete(first.id)
+    assert cases.start().question
     store.close()
 
 
@@ -251,10 +251,10 @@ def test_a_wide_model_takes_no_memory_for_columns_it_never_asks(folder, tmp_path
     X[:, 7] += 5 * y
     etana.save(etana.ETANAClassifier(feature_costs=0.2).fit(X, y), tmp_path / "wide.etana")
     store = Store(":memory:", 100.0, 2)
-    desk = Desk(Models([tmp_path]), store, Limits())
-    desk.classify([{}], "wide")
+    cases = CaseService(Models([tmp_path]), store, Limits())
+    cases.classify([{}], "wide")
     tracemalloc.start()
-    assert len(desk.classify([{"7": 4.0}] * 10_000).rows) == 10_000
+    assert len(cases.classify([{"7": 4.0}] * 10_000).rows) == 10_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6  # 10,000 x 20,000 numbers would be 1,600 MB
