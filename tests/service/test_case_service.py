@@ -1,4 +1,4 @@
-"""The cases without HTTP: cases go as a Case goes, and what does not fit is refused in words."""
+"""The case service without HTTP: cases go as a Case goes, and what does not fit is refused in words."""
 
 import math
 
@@ -144,7 +144,7 @@ def test_rows_by_name_by_position_and_with_holes_agree(cases):
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory):
-    """A cases with a model that can ask for few of its features only: the others say nothing about the class."""
+    """A case service with a model that can ask for few of its features only: the others say nothing about the class."""
     path = tmp_path_factory.mktemp("narrow") / "narrow.etana"
     X, y = np.random.default_rng(0).normal(size=(60, 100)), np.arange(60) % 2
     X[:, 7] += 5 * y

@@ -1,4 +1,4 @@
-"""The JSON routes under ``/v1``: thin, for the cases does the work.
+"""The JSON routes under ``/v1``: thin, for the case service does the work.
 
 Handlers are plain functions and run in threads. A body is parsed there too: a large batch must not hold up the loop
 that serves all connections.

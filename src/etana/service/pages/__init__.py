@@ -1,4 +1,4 @@
-"""The web pages: the service for people with a browser, by the same cases as the JSON routes.
+"""The web pages: the service for people with a browser, by the same case service as the JSON routes.
 
 Pages are rendered here and work without JavaScript; a small script adds comfort. Nothing is loaded from elsewhere, and
 every change is a POST that ends in a redirect, so that loading a page again repeats nothing. ``look``: templates and
