@@ -25,8 +25,6 @@ NOT_PROMISED = {
     ("grid-nearest", "check_concave"): "values jump where a belief is rounded to another grid point",
     ("grid-interpolate", "check_concave"): "a concave function interpolated in triangles has dents between them",
     ("grid-nearest", "check_value_below_stopping"): "a value belongs to the rounded belief",
-    ("grid-nearest", "check_free_features"): "rounding to a grid point can make a free feature look worthless",
-    ("grid-interpolate", "check_free_features"): "a grid cell may hide what a free feature changes",
     ("grid-nearest", "check_relabelling"): "rounding prefers earlier classes",
     ("grid-interpolate", "check_relabelling"): "the triangulation depends on the order of classes",
     ("grid-nearest", "check_dearer_features"): "values on a coarse grid need not be monotone in the price",
