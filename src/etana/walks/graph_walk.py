@@ -43,17 +43,22 @@ class GraphWalk(CompiledWalk):
         n, columns = table.n_rows, self.beliefs.candidates
         outcomes = empty_outcomes(n, self.beliefs.priors.size)
         storage = storage_of(table, columns, self.beliefs.levels)
-        asked: dict[int, np.ndarray] = {}
+        asked: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
         def run(first: int, last: int) -> None:
-            # A graph grows while rows descend it, so no two threads may share one.
-            with self.pool.lent() as graph:
+            graph = self.pool.take()  # it grows while rows descend it, so no two threads may share one
+            try:
                 for start, end, ends in graph.walk(storage, budget, (first, last)):
                     kernel.results(ends, start, end, graph.nodes, graph.setting.regrets, outcomes)
                     asked[start] = _asked(graph, ends[start:end], outcomes.asked[start:end])
+            finally:
+                self.pool.give_back(graph)
 
         over_chunks(run, n, _ROWS_PER_THREAD)
-        every = np.concatenate([np.empty(0, dtype=np.int64), *(asked[start] for start in sorted(asked))])
+        if len(asked) == 1:
+            ((features, starts),) = asked.values()
+            return outcomes, columns[features], starts[:-1]
+        every = np.concatenate([np.empty(0, dtype=np.int64), *(asked[start][0] for start in sorted(asked))])
         return outcomes, columns[every], np.concatenate(([0], np.cumsum(outcomes.asked)))[:-1]
 
     def expectation(self) -> Expectation:
@@ -84,11 +89,13 @@ def _paid(graph: Graph, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return costs, graph.nodes.links[ends, kernel.DEPTH]
 
 
-def _asked(graph: Graph, ends: np.ndarray, depths: np.ndarray) -> np.ndarray:
-    offsets = np.concatenate(([0], np.cumsum(depths)))
-    features = np.empty(offsets[-1], dtype=np.int64)
-    kernel.paths(ends, 0, ends.size, graph.nodes.links, offsets, features)
-    return features
+def _asked(graph: Graph, ends: np.ndarray, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates that each row was asked, one row after the other, and where each row's begin."""
+    starts = np.zeros(ends.size + 1, dtype=np.int64)
+    depths.cumsum(out=starts[1:])
+    features = np.empty(starts[-1], dtype=np.int64)
+    kernel.paths(ends, 0, ends.size, graph.nodes.links, starts, features)
+    return features, starts
 
 
 register(PathCounts, InstanceChoice, GraphWalk)
