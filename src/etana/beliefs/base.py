@@ -12,17 +12,19 @@ on as two.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from etana.binning import Binner
 from etana.errors import InputError
+from etana.kernels import rules
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Beliefs", "BinnedBeliefs", "Knowledge", "Possibility"]
+__all__ = ["Beliefs", "BinnedBeliefs", "BinnedKnowledge", "Knowledge", "Possibility"]
 
 
 class Knowledge(metaclass=ABCMeta):
@@ -175,6 +177,34 @@ class BinnedBeliefs(Beliefs):
             if chances[code] > 0
         ]
 
-    @abstractmethod
     def after_code(self, knowledge: Knowledge, column: int, code: int) -> Knowledge:
         """What is known when a column has a value of this code."""
+        assert isinstance(knowledge, BinnedKnowledge)
+        return knowledge.answered(column, np.full(knowledge.n_rows, code, dtype=np.int64))
+
+
+class BinnedKnowledge(Knowledge):
+    """What rows know whose values fall into bins: log beliefs, and answers as codes."""
+
+    beliefs: BinnedBeliefs
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.logs)
+
+    @cached_property
+    def posteriors(self) -> np.ndarray:  # type: ignore[override]
+        """Probability of each class for each row."""
+        out = np.empty_like(self.logs)
+        # By the instructions of the compiled walks, so that a case and a batch agree to the last bit.
+        rules.normalise_rows(self.logs, out)
+        return out
+
+    def after(self, column: int, values: np.ndarray) -> Knowledge:
+        """The same rows, each with its value of one column more."""
+        return self.answered(column, self.beliefs.binner.codes_of(column, values))
+
+    @abstractmethod
+    def answered(self, column: int, codes: np.ndarray) -> Knowledge:
+        """The same for answers that are coded already (n,); -1 is no evidence."""

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etana.beliefs.base import BinnedBeliefs, Knowledge
+from etana.beliefs.base import BinnedBeliefs, BinnedKnowledge, Knowledge
 from etana.binning import Binner
-from etana.kernels import rules
 from etana.kernels import walk as kernel
 from etana.kernels.walk import Bins, Cells
 
@@ -79,11 +78,6 @@ class NaiveBayes(BinnedBeliefs):
                 found = self._logs[column] = np.log(self.of_column(column))
         return found
 
-    def after_code(self, knowledge: Knowledge, column: int, code: int) -> Knowledge:
-        """What is known when a column has a value of this code."""
-        assert isinstance(knowledge, _Products)
-        return knowledge.answered(column, np.full(len(knowledge.logs), code, dtype=np.int64))
-
     def in_order(self, columns: np.ndarray) -> tuple[Bins, Cells]:
         """Bins and log likelihoods of some columns, as the kernels take them."""
         bins = Bins(*self.binner.edges_of(columns))
@@ -107,26 +101,12 @@ class NaiveBayes(BinnedBeliefs):
 
 
 @dataclass(frozen=True)
-class _Products(Knowledge):
+class _Products(BinnedKnowledge):
     """Log beliefs (n, N), unnormalised."""
 
     beliefs: NaiveBayes
     known: tuple[int, ...]
     logs: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.logs)
-
-    @cached_property
-    def posteriors(self) -> np.ndarray:  # type: ignore[override]
-        out = np.empty_like(self.logs)
-        # By the instructions of the compiled walk, so that a case and a batch agree to the last bit.
-        rules.normalise_rows(self.logs, out)
-        return out
-
-    def after(self, column: int, values: np.ndarray) -> Knowledge:
-        return self.answered(column, self.beliefs.binner.codes_of(column, values))
 
     def answered(self, column: int, codes: np.ndarray) -> Knowledge:
         logs = self.logs.copy()

@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etana.beliefs.base import BinnedBeliefs, Knowledge
+from etana.beliefs.base import BinnedBeliefs, BinnedKnowledge, Knowledge
 from etana.binning import Binner
 from etana.errors import InputError
 from etana.kernels import choice as kernel
-from etana.kernels import rules
 from etana.kernels.choice import Evidence
 from etana.kernels.walk import Bins
 from etana.likelihood import Counts
@@ -153,11 +152,6 @@ class PathCounts(BinnedBeliefs):
         every = np.arange(self.classes.size if self.m < np.inf else 0)
         return PathKnowledge(self, (), np.tile(logs - logs.max(), (n_rows, 1)), (every,) * n_rows, ((),) * n_rows)
 
-    def after_code(self, knowledge: Knowledge, column: int, code: int) -> Knowledge:
-        """What is known when a column has a value of this code."""
-        assert isinstance(knowledge, PathKnowledge)
-        return knowledge.answered(column, np.full(len(knowledge.logs), code, dtype=np.int64))
-
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Training rows are part of it, as codes, unless these beliefs are naive Bayes."""
         # Who stores naive Bayes stores no rows.
@@ -192,7 +186,7 @@ class PathCounts(BinnedBeliefs):
 
 
 @dataclass(frozen=True)
-class PathKnowledge(Knowledge):
+class PathKnowledge(BinnedKnowledge):
     """Log beliefs (n, N), largest 0, and for each row the training rows that share its path, and its codes there."""
 
     beliefs: PathCounts
@@ -200,22 +194,6 @@ class PathKnowledge(Knowledge):
     logs: np.ndarray
     rows: tuple[np.ndarray, ...]
     codes: tuple[tuple[int, ...], ...]
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.logs)
-
-    @cached_property
-    def posteriors(self) -> np.ndarray:  # type: ignore[override]
-        """Probability of each class for each row."""
-        out = np.empty_like(self.logs)
-        rules.normalise_rows(self.logs, out)
-        return out
-
-    def after(self, column: int, values: np.ndarray) -> Knowledge:
-        """The same rows with one column more."""
-        return self.answered(column, self.beliefs.binner.codes_of(column, values))
 
     def answered(self, column: int, codes: np.ndarray) -> Knowledge:
         """The same for answers that are coded already; -1 is no evidence."""
