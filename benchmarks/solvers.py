@@ -44,11 +44,15 @@ def measure(name: str, solver: str, folder: str) -> dict[str, float]:
     clf.fit(X, y)
     out = {"fit": time.perf_counter() - wall, "fit cpu": time.process_time() - cpu}
     cpu = time.process_time()
-    policy = solver_for(solver, clf.problem_).solve(clf.problem_)
+    policy = solver_for(solver, clf.problem_.n_classes).solve(clf.problem_)
     out["solve cpu"] = time.process_time() - cpu
     out |= {"cost": policy.expected_cost, "features": policy.expected_n_features, "classes": n}
     lower = "exact" if n == 2 else "points"
-    bound = policy.lower_bound if solver == lower else solver_for(lower, clf.problem_).solve(clf.problem_).lower_bound
+    bound = (
+        policy.lower_bound
+        if solver == lower
+        else solver_for(lower, clf.problem_.n_classes).solve(clf.problem_).lower_bound
+    )
     return out | {"lower": min(bound, out["cost"])}
 
 
