@@ -82,7 +82,7 @@ class ExactSolver:
 
     _parameters: ClassVar = {"tolerance": number(above=0), "max_points": whole(_LEAST_POINTS, _MOST_POINTS)}
 
-    def __init__(self, tolerance: float = 1e-5, max_points: int = 8192) -> None:
+    def __init__(self, tolerance: float = 3e-5, max_points: int = 8192) -> None:
         self.tolerance = tolerance
         self.max_points = max_points
 
