@@ -19,9 +19,10 @@ import numpy as np
 
 from etana.binning import Binner
 from etana.errors import InputError
+from etana.kernels import scores as kernel
 from etana.table import Table
 
-__all__ = ["Counts"]
+__all__ = ["Counts", "reorder_cells"]
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,11 @@ class Counts:
     def priors(self) -> np.ndarray:
         """P(T_i), the share of each class."""
         return self.classes / self.classes.sum()
+
+
+def reorder_cells(cells: np.ndarray, offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells and offsets of features, all or some, in a new order."""
+    new = np.concatenate(([0], np.cumsum(np.diff(offsets)[order], dtype=np.int64)))
+    out = np.empty((int(new[-1]), cells.shape[1]))
+    kernel.gather_cells(cells, offsets, order, new, out)
+    return out, new

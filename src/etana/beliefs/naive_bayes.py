@@ -20,6 +20,7 @@ from etana.beliefs.base import BinnedBeliefs, BinnedKnowledge, Knowledge
 from etana.binning import Binner
 from etana.kernels import walk as kernel
 from etana.kernels.walk import Bins, Cells
+from etana.likelihood import reorder_cells
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -81,12 +82,9 @@ class NaiveBayes(BinnedBeliefs):
     def in_order(self, columns: np.ndarray) -> tuple[Bins, Cells]:
         """Bins and log likelihoods of some columns, as the kernels take them."""
         bins = Bins(*self.binner.edges_of(columns))
-        starts, ends = self.binner.cell_offsets[columns], self.binner.cell_offsets[columns + 1]
-        offsets = np.concatenate(([0], np.cumsum(ends - starts, dtype=np.int64)))
-        # Cells of the chosen columns, gathered in one step: place in the result plus how far its column was moved.
-        where = np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])
+        cells, offsets = reorder_cells(self.cells, self.binner.cell_offsets, columns)
         with np.errstate(divide="ignore"):
-            return bins, Cells(np.log(self.cells[where]), offsets, np.log(self.priors))
+            return bins, Cells(np.log(cells), offsets, np.log(self.priors))
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Bins are stored beside it."""

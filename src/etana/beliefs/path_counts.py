@@ -28,7 +28,7 @@ from etana.errors import InputError
 from etana.kernels import choice as kernel
 from etana.kernels.choice import Evidence
 from etana.kernels.walk import Bins
-from etana.likelihood import Counts
+from etana.likelihood import Counts, reorder_cells
 from etana.table import Table
 
 if TYPE_CHECKING:
@@ -90,12 +90,11 @@ class PathCounts(BinnedBeliefs):
         codes = binner.encode(table, candidates)
         # Codes are what takes room: a byte for most columns. A negative bound asks for a signed type, for -1.
         small = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
-        offsets = _offsets(binner, candidates)
-        cells = np.repeat(counts.offsets[candidates] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
+        cells, _ = reorder_cells(likelihoods, counts.offsets, candidates)
         # Columns are ranked, so the first that found no room bounds all others.
         left_out = float(rate[ranked[most]]) if ranked.size > most else 0.0
         return cls(
-            binner, priors, candidates, likelihoods[cells], codes.astype(small), classes.astype(np.int64),
+            binner, priors, candidates, cells, codes.astype(small), classes.astype(np.int64),
             np.asarray(weights, dtype=np.float64), left_out=left_out,
         )  # fmt: skip
 

@@ -6,7 +6,8 @@
     The best of these, improved while the expected cost of its stopping problem falls: :mod:`etana.ordering.search`.
 """
 
-from etana.ordering.scores import order_features, reorder_cells
+from etana.likelihood import reorder_cells
+from etana.ordering.scores import order_features
 from etana.ordering.search import search_order
 
 __all__ = ["order_features", "reorder_cells", "search_order"]

@@ -29,7 +29,7 @@ from etana.errors import InputError
 from etana.kernels import scores as kernel
 from etana.likelihood import Counts
 
-__all__ = ["order_features", "reorder_cells"]
+__all__ = ["order_features"]
 
 _ALLOWED = "it must be 'error', 'variance', 'information', 'cost' or an array"
 _DIGITS = 12
@@ -80,11 +80,3 @@ def _given(ordering: Any, n_features: int) -> np.ndarray:
             f"(what was given has shape {order.shape} and type {order.dtype})"
         )
     return order.astype(np.int64)
-
-
-def reorder_cells(cells: np.ndarray, offsets: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cells and offsets of features in a new order."""
-    new = np.concatenate(([0], np.cumsum(np.diff(offsets)[order], dtype=np.int64)))
-    out = np.empty((int(new[-1]), cells.shape[1]))
-    kernel.gather_cells(cells, offsets, order, new, out)
-    return out, new

@@ -35,8 +35,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from etana.costs import ResolvedCosts
-from etana.likelihood import Counts
-from etana.ordering.scores import order_features, reorder_cells
+from etana.likelihood import Counts, reorder_cells
+from etana.ordering.scores import order_features
 from etana.policies import ExactSolver, StoppingPolicy, solver_for
 from etana.problem import Problem
 

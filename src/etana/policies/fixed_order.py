@@ -13,6 +13,7 @@ from etana.beliefs.naive_bayes import NaiveBayes
 from etana.beliefs.prefixes.belief import Prefixed
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
+from etana.likelihood import reorder_cells
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.bounds import AskingPolicy, best_solver
 from etana.policies.expectation import Expectation
@@ -29,9 +30,7 @@ __all__ = ["FixedOrder", "problem_of"]
 def problem_of(beliefs: NaiveBayes, order: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray) -> Problem:
     """The stopping problem of naive Bayes when features are asked in this order."""
     # Stage k of the problem is column order[k]: its cells are gathered in that order, those of others left out.
-    starts, ends = beliefs.binner.cell_offsets[order], beliefs.binner.cell_offsets[order + 1]
-    offsets = np.concatenate(([0], np.cumsum(ends - starts, dtype=np.int64)))
-    cells = beliefs.cells[np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])]
+    cells, offsets = reorder_cells(beliefs.cells, beliefs.binner.cell_offsets, order)
     return Problem.from_cells(beliefs.priors, cells, offsets, prices.in_order(order), mistakes)
 
 
