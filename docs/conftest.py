@@ -1,5 +1,6 @@
 """Examples in the documentation run in a folder of their own; the tutorial finds its data there."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,13 @@ from reference import Reference
 @pytest.fixture(autouse=True)
 def folder_of_its_own(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # a module that an example writes can be imported, there and nowhere else
     if request.node.name.endswith("tutorial.md"):
         _write_heart(tmp_path)
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(f"{tmp_path}/"):
+            del sys.modules[name]
 
 
 def _write_heart(folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from etana import ETANAClassifier, FETANAClassifier, SequentialClassifier
+from etana import CommitteeClassifier, ETANAClassifier, FETANAClassifier, SequentialClassifier
 from etana.modelfile import container
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
 
@@ -42,6 +42,7 @@ SOLVERS = {
 }
 
 SEQUENTIAL = SequentialClassifier(feature_costs=0.01), load_wine
+REGIONS_APART = CommitteeClassifier(0.02, max_features=3, cv=2)  # on rows with a gate
 
 
 @cache

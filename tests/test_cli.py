@@ -1,6 +1,7 @@
 """The command line, through the installed program: answers, errors, exit codes, nothing half written."""
 
 import csv
+import io
 import os
 import signal
 import subprocess
@@ -20,9 +21,15 @@ from reference import ROOT
 ETANA = [sys.executable, "-m", "etana.cli"]
 
 
+def by_the_paper(arguments):
+    """A fit is by the quickest method unless a test says otherwise."""
+    fast = ("--method", "etana") if arguments[:1] == ("fit",) and "--method" not in arguments else ()
+    return [*map(str, arguments), *fast]
+
+
 def run(*arguments, cwd=None, text=None, code=0):
     done = subprocess.run(
-        [*ETANA, *map(str, arguments)], cwd=cwd, input=text, capture_output=True, encoding="utf-8", timeout=300
+        [*ETANA, *by_the_paper(arguments)], cwd=cwd, input=text, capture_output=True, encoding="utf-8", timeout=300
     )
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done
@@ -144,6 +151,66 @@ def test_ask_in_a_terminal(clinic):
     left = run("ask", "model.etana", cwd=folder, text="quit\n").stdout
     assert "left without a decision" in left
     assert "left without a decision" in run("ask", "model.etana", cwd=folder, text="").stdout
+
+
+def test_ask_as_it_happens(clinic):
+    """Known values, what cannot be had, another result, suggestions, a slip, and undo after the decision."""
+    folder, _, new = clinic
+    clf = etana.load(folder / "model.etana")
+    numbers = [k for k in range(new.shape[1]) if k not in clf.model_.levels]
+    known, told = (new.columns[k] for k in numbers[-2:])
+    case = clf.start(known={known: 0.1})
+    first = case.next_feature
+    text = f"best\ncannot\n{told}=0.2 free\n{told}=1\n{told}=\nundo\nquit\n"
+    said = run("ask", "model.etana", "--known", f"{known}=0.1", cwd=folder, text=text).stdout
+    assert f"{first} (price" in said
+    assert "expected to save" in said
+    case.unavailable(first)
+    assert f"\n{case.next_feature} (price" in said or f" {case.next_feature} (price" in said
+    assert "known already" in said
+    assert "spent 0, expected" in said
+    done = run("ask", "model.etana", cwd=folder, text="1e9\n" * 40).stdout
+    assert "outside of its training range" in done
+    answers, case = [], clf.start()
+    while case.next_feature is not None:
+        answers.append("")
+        case.observe(None)
+    back = run("ask", "model.etana", cwd=folder, text="\n".join([*answers, "undo", "quit"]) + "\n").stdout
+    assert "Decision" in back
+    assert back.rstrip().endswith("left without a decision")
+    failed = run("ask", "model.etana", "--known", "age", cwd=folder, code=3)
+    assert "is no value" in failed.stderr
+
+
+def test_classify_with_known_columns(clinic):
+    folder, _, new = clinic
+    clf = etana.load(folder / "model.etana")
+    asked = [new.columns[k] for k in clf.model_.columns[:2]]
+    new.to_csv(folder / "known.csv", index=False)
+    options = [option for name in asked for option in ("--known", name)]
+    out = run("classify", "model.etana", "known.csv", *options, "--max-cost", "0.05", cwd=folder).stdout
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert not any(set(asked) & set(row["features"].split(";")) for row in rows)
+    walk = clf.model_.acquire(new, 0.05, asked)
+    assert [float(row["cost"]) for row in rows] == pytest.approx(walk.costs)
+    assert "no feature 'zz'" in run("classify", "model.etana", "known.csv", "--known", "zz", cwd=folder, code=3).stderr
+
+
+def test_rounds_of_waiting_from_a_price_list(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    frame = pd.DataFrame(rng.normal(size=(200, 4)) + y[:, None], columns=list("abcd")).assign(y=y)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "p.csv").write_text("feature,cost,delayed\na,0.01,no\nb,0.01,yes\nc,0.01,yes\nd,0.01,yes\n")
+    run("fit", "t.csv", "--target", "y", "--costs", "p.csv", "--round", "0.05", "-o", "m.etana", cwd=tmp_path)
+    clf = etana.load(tmp_path / "m.etana")
+    assert clf.model_.prices.waiting.delayed.tolist() == [False, True, True, True]
+    said = run("ask", "m.etana", cwd=tmp_path, text="0.5\n" * 8).stdout
+    assert "Order together: " in said
+    assert "Decision" in said
+    (tmp_path / "p.csv").write_text("feature,cost,delayed\na,0.01,perhaps\n")
+    failed = run("fit", "t.csv", "--target", "y", "--costs", "p.csv", "--round", "1", cwd=tmp_path, code=3)
+    assert "must be yes or no" in failed.stderr
 
 
 def test_report(clinic, tmp_path):
@@ -328,5 +395,30 @@ def test_classify_does_not_import_scikit_learn(clinic):
 
 def test_demo():
     text = run("demo", "--cost", "0.02", "--seed", "1").stdout
-    for piece in ("breast_cancer", "digits", "naive Bayes", "gap", "How a case begins", "Ask for"):
+    for piece in ("breast_cancer", "digits", "the paper's", "announced", "How a case begins", "Ask for"):
         assert piece in text
+
+
+def test_fit_chooses_what_pays_least(tmp_path):
+    """Without a method: the candidates are judged, and it is said which figure is which."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X[["worst perimeter", "mean texture"]].assign(y=y)[::3].to_csv(tmp_path / "t.csv", index=False)
+    found = CliRunner().invoke(
+        app, ["fit", str(tmp_path / "t.csv"), "--target", "y", "--effort", "fast", "-o", str(tmp_path / "m.etana")]
+    )
+    assert found.exit_code == 0, found.output
+    clf = etana.load(tmp_path / "m.etana")
+    assert type(clf).__name__ == "FrugalClassifier"
+    assert f"{clf.expected_cost_:.6g}" in found.output
+    for words in ("cost of held-out rows", "cost by the model itself", "cost of asking nothing"):
+        assert words in found.output
+
+
+def test_fit_warns_where_nothing_pays(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"a": rng.normal(size=80), "y": rng.integers(2, size=80)}).to_csv(tmp_path / "t.csv", index=False)
+    found = CliRunner().invoke(
+        app, ["fit", str(tmp_path / "t.csv"), "--target", "y", "--effort", "fast", "-o", str(tmp_path / "m.etana")]
+    )
+    assert found.exit_code == 0, found.output
+    assert "nothing is worth asking" in found.output

@@ -45,8 +45,8 @@ def same_counts(made, whole):
 def test_fit_and_predict_on_processes(client, data):
     X, y = data
     lazy = da.from_array(X, chunks=(80, -1))
-    clf = distributed.fit(etana.ETANAClassifier(), lazy, y)
-    whole = etana.ETANAClassifier().fit(X, y)
+    clf = distributed.fit(etana.ETANAClassifier(temperature=1.0), lazy, y)
+    whole = etana.ETANAClassifier(temperature=1.0).fit(X, y)
     same_counts(clf, whole)
     assert (distributed.predict(clf, lazy).compute() == whole.predict(X)).all()
 
@@ -63,7 +63,10 @@ def test_rows_stay_where_they_are_read(client, data):
         return lambda: (X[rows].view(Stays), y[rows])
 
     blocks = [dask.delayed(loader(r)) for r in np.array_split(np.arange(len(y)), 9)]
-    same_counts(distributed.fit(etana.ETANAClassifier(), blocks), etana.ETANAClassifier().fit(X, y))
+    same_counts(
+        distributed.fit(etana.ETANAClassifier(temperature=1.0), blocks),
+        etana.ETANAClassifier(temperature=1.0).fit(X, y),
+    )
 
 
 @pytest.mark.parametrize("when", [6, 24 + 6])
@@ -79,7 +82,9 @@ def test_a_killed_worker_changes_nothing(client, data, tmp_path, when):
 
     blocks = [dask.delayed(load)(i, rows) for i, rows in enumerate(np.array_split(np.arange(len(y)), 24))]
     fitted = []
-    work = threading.Thread(target=lambda: fitted.append(distributed.fit(etana.ETANAClassifier(), blocks)))
+    work = threading.Thread(
+        target=lambda: fitted.append(distributed.fit(etana.ETANAClassifier(temperature=1.0), blocks))
+    )
     work.start()
     while len(list(tmp_path.iterdir())) < when:
         time.sleep(0.005)
@@ -90,7 +95,7 @@ def test_a_killed_worker_changes_nothing(client, data, tmp_path, when):
     os.kill(int(text), signal.SIGKILL)  # it is reading that block now
     work.join(60)
     assert not work.is_alive()
-    same_counts(fitted[0], etana.ETANAClassifier().fit(X, y))
+    same_counts(fitted[0], etana.ETANAClassifier(temperature=1.0).fit(X, y))
     loads = [mark.name.split("-")[0] for mark in tmp_path.iterdir()]
     assert len(loads) > 48  # two passes over 24 blocks, and what was lost
     assert min(loads.count(str(i)) for i in range(24)) >= 2

@@ -64,17 +64,17 @@ def cut(X, y, n, *more):
 @pytest.mark.parametrize("binning", METHODS)
 def test_dask_arrays_give_the_one_machine_fit(holed, binning, missing, same_model):
     X, y = holed
-    clf = ETANAClassifier(binning=binning, missing=missing)
+    clf = ETANAClassifier(temperature=1.0, binning=binning, missing=missing)
     lazy = da.from_array(X, chunks=(97, -1))
     made = distributed.fit(clf, lazy, da.from_array(y, chunks=50))
     assert not hasattr(clf, "counts_")
-    same_model(made, ETANAClassifier(binning=binning, missing=missing).fit(X, y))
+    same_model(made, ETANAClassifier(temperature=1.0, binning=binning, missing=missing).fit(X, y))
 
 
 @pytest.mark.parametrize("binning", METHODS)
 def test_sparse_blocks_give_the_one_machine_fit(holed, binning, same_model):
     X, y = holed
-    clf = ETANAClassifier(binning=binning, missing="bin")
+    clf = ETANAClassifier(temperature=1.0, binning=binning, missing="bin")
     blocks = [dask.delayed((sp.csr_matrix(a), b)) for a, b in cut(X, y, 6)]
     same_model(distributed.fit(clf, blocks), clf.fit(sp.csr_matrix(X), y))
 
@@ -83,16 +83,20 @@ def test_sparse_blocks_give_the_one_machine_fit(holed, binning, same_model):
 @pytest.mark.parametrize("binning", ["uniform", "supervised"])
 def test_frames_with_text_and_categories(frame, binning, missing, same_model):
     X, y = frame
-    clf = ETANAClassifier(binning=binning, missing=missing, feature_costs=dict.fromkeys(X.columns, 0.02))
+    clf = ETANAClassifier(
+        temperature=1.0, binning=binning, missing=missing, feature_costs=dict.fromkeys(X.columns, 0.02)
+    )
     whole = dd.from_pandas(X.assign(target=y), npartitions=7)
-    expected = ETANAClassifier(binning=binning, missing=missing, feature_costs=clf.feature_costs).fit(X, y)
+    expected = ETANAClassifier(temperature=1.0, binning=binning, missing=missing, feature_costs=clf.feature_costs).fit(
+        X, y
+    )
     same_model(distributed.fit(clf, whole, "target"), expected)
     same_model(distributed.fit(clf, whole.drop(columns="target"), whole["target"]), expected)
 
 
 def test_the_other_classifier(frame, same_model):
     X, y = frame
-    clf = FETANAClassifier(max_iterations=50, random_state=3)
+    clf = FETANAClassifier(temperature=1.0, max_iterations=50, random_state=3)
     blocks = [(X[i : i + 40], y[i : i + 40]) for i in range(0, len(X), 40)]
     same_model(distributed.fit(clf, blocks), clf.fit(X, y))
 
@@ -108,10 +112,10 @@ def test_given_bins_need_one_pass(holed, same_model):
         return lambda: (reads.append(1), (X[rows], y[rows]))[1]
 
     blocks = [block(r) for r in np.array_split(np.arange(len(y)), 5)]
-    expected = ETANAClassifier(binning=bins).fit(X, y)
-    same_model(distributed.fit(ETANAClassifier(binning=bins), blocks, classes=[1, 0]), expected)
+    expected = ETANAClassifier(temperature=1.0, binning=bins).fit(X, y)
+    same_model(distributed.fit(ETANAClassifier(temperature=1.0, binning=bins), blocks, classes=[1, 0]), expected)
     assert len(reads) == 5
-    same_model(distributed.fit(ETANAClassifier(binning=bins), blocks), expected)
+    same_model(distributed.fit(ETANAClassifier(temperature=1.0, binning=bins), blocks), expected)
     assert len(reads) == 15
 
 
@@ -121,39 +125,43 @@ def test_few_values_give_the_one_machine_bins_whatever_the_parts(binning, same_m
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 18_000)
     X = np.round(np.clip(rng.normal(y[:, None] * 0.4, 1, (18_000, 4)), -4.9, 4.9), 2)
-    expected = ETANAClassifier(binning=binning).fit(X, y)
+    expected = ETANAClassifier(temperature=1.0, binning=binning).fit(X, y)
     for n in (3, 17):
-        same_model(distributed.fit(ETANAClassifier(binning=binning), cut(X, y, n)), expected)
+        same_model(distributed.fit(ETANAClassifier(temperature=1.0, binning=binning), cut(X, y, n)), expected)
 
 
 def test_a_small_sketch_gives_nearly_the_same_quantiles():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 2)), rng.integers(0, 2, 20_000)
-    made = distributed.fit(ETANAClassifier(binning="quantile", n_bins=10), cut(X, y, 16), sketch_size=200)
+    made = distributed.fit(
+        ETANAClassifier(temperature=1.0, binning="quantile", n_bins=10), cut(X, y, 16), sketch_size=200
+    )
     edges = made.binner_.edges.reshape(2, -1)
     shares = np.array([[(X[:, k] < e).mean() for e in edges[k]] for k in range(2)])
     # Two levels of merges: 3 / 200, and the cut lies within a step of 1 / 200 of its neighbour.
     np.testing.assert_allclose(shares, np.tile(np.arange(1, 10) / 10, (2, 1)), atol=4 / 200)
-    assert (made.counts_.cells == ETANAClassifier(binning=made.binner_).fit(X, y).counts_.cells).all()
+    assert (made.counts_.cells == ETANAClassifier(temperature=1.0, binning=made.binner_).fit(X, y).counts_.cells).all()
 
 
 def test_whole_weights_are_repeated_rows(holed, same_model):
     X, y = holed
     weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    made = distributed.fit(ETANAClassifier(), da.from_array(X, chunks=(100, -1)), y, sample_weight=weights)
-    same_model(made, ETANAClassifier().fit(X, y, sample_weight=weights))
+    made = distributed.fit(
+        ETANAClassifier(temperature=1.0), da.from_array(X, chunks=(100, -1)), y, sample_weight=weights
+    )
+    same_model(made, ETANAClassifier(temperature=1.0).fit(X, y, sample_weight=weights))
 
 
 def test_fractions_depend_on_the_parts_alone(holed):
     """In threads, which finish in any order, and one after the other: the same bits."""
     X, y = holed
     weights = np.random.default_rng(0).random(len(y))
-    here = distributed.fit(ETANAClassifier(), cut(X, y, 23, weights))
+    here = distributed.fit(ETANAClassifier(temperature=1.0), cut(X, y, 23, weights))
     for _ in range(2):
-        lazy = distributed.fit(ETANAClassifier(), [dask.delayed(b) for b in cut(X, y, 23, weights)])
+        lazy = distributed.fit(ETANAClassifier(temperature=1.0), [dask.delayed(b) for b in cut(X, y, 23, weights)])
         assert lazy.counts_.cells.tobytes() == here.counts_.cells.tobytes()
         assert lazy.binner_.edges.tobytes() == here.binner_.edges.tobytes()
-    whole = ETANAClassifier(binning=here.binner_).fit(X, y, sample_weight=weights)
+    whole = ETANAClassifier(temperature=1.0, binning=here.binner_).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(here.counts_.cells, whole.counts_.cells, rtol=1e-12)
 
 
@@ -178,44 +186,56 @@ def test_empty_parts_and_rare_classes(frame, same_model):
     kept = lazy[lazy["alcohol"] > 14]
     chosen = X["alcohol"] > 14
     assert min(kept.map_partitions(len).compute()) == 0
-    same_model(distributed.fit(ETANAClassifier(), kept, "target"), ETANAClassifier().fit(X[chosen], y[chosen]))
+    same_model(
+        distributed.fit(ETANAClassifier(temperature=1.0), kept, "target"),
+        ETANAClassifier(temperature=1.0).fit(X[chosen], y[chosen]),
+    )
 
 
 def test_arrays_with_unknown_chunks(holed, same_model):
     X, y = holed
     lazy, labels = da.from_array(X, chunks=(90, -1)), da.from_array(y, chunks=90)
     keep = labels >= 0
-    made = distributed.fit(ETANAClassifier(), lazy[keep], labels[keep])
-    same_model(made, ETANAClassifier().fit(X, y))
+    made = distributed.fit(ETANAClassifier(temperature=1.0), lazy[keep], labels[keep])
+    same_model(made, ETANAClassifier(temperature=1.0).fit(X, y))
 
 
 def test_nothing_of_dask_is_needed_for_blocks_at_hand(holed, monkeypatch):
     X, y = holed
     monkeypatch.setitem(sys.modules, "dask", None)
-    clf = distributed.fit(ETANAClassifier(), cut(X, y, 3))
+    clf = distributed.fit(ETANAClassifier(temperature=1.0), cut(X, y, 3))
     with pytest.raises(ImportError, match=r"pip install 'etana\[dask\]'"):
         distributed.predict(clf, [X])
 
 
 WRONG = [
-    (lambda X, y: (ETANAClassifier(), X, y), "list of blocks"),
-    (lambda X, y: (ETANAClassifier(), (b for b in [(X, y)])), "a generator will not do"),
-    (lambda X, y: (ETANAClassifier(), []), "empty"),
-    (lambda X, y: (ETANAClassifier(), [(X, y)], y), "bring their own labels"),
-    (lambda X, y: (ETANAClassifier(), [(X,)]), "must be \\(X, y\\)"),
-    (lambda X, y: (ETANAClassifier(), [(X, y[1:])]), "one label per row"),
-    (lambda X, y: (ETANAClassifier(), [(X[:0], y[:0])]), "no rows"),
-    (lambda X, y: (ETANAClassifier(), [(X, y), (X[:, 1:], y)]), "the same columns"),
-    (lambda X, y: (ETANAClassifier(), da.from_array(X, chunks=(100, 3)), y), r"rechunk\(\{1: -1\}\)"),
-    (lambda X, y: (ETANAClassifier(), da.from_array(X, chunks=(100, -1))), "y is None"),
-    (lambda X, y: (ETANAClassifier(), da.from_array(X, chunks=(100, -1)), y[1:]), "one per row"),
-    (lambda X, y: (ETANAClassifier(), da.from_array(y, chunks=100), y), "must have 2"),
-    (lambda X, y: (ETANAClassifier(), dd.from_pandas(pd.DataFrame(X), npartitions=3), y), "same partitions"),
-    (lambda X, y: (ETANAClassifier(), dd.from_pandas(pd.DataFrame(X), npartitions=3), "target"), "no such column"),
-    (lambda X, y: (ETANAClassifier(binning=Binner()), [(X, y)]), "was not fitted"),
-    (lambda X, y: (ETANAClassifier(binning="kmeans"), [(X, y)]), "binning is 'kmeans'"),
-    (lambda X, y: (ETANAClassifier(missing="drop"), [(X, y)]), "missing is 'drop'"),
-    (lambda X, y: (ETANAClassifier(binning=Binner.from_edges([[0.0]])), [(X, y)]), "bins for 1 columns"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), X, y), "list of blocks"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), (b for b in [(X, y)])), "a generator will not do"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), []), "empty"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), [(X, y)], y), "bring their own labels"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), [(X,)]), "must be \\(X, y\\)"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), [(X, y[1:])]), "one label per row"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), [(X[:0], y[:0])]), "no rows"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), [(X, y), (X[:, 1:], y)]), "the same columns"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), da.from_array(X, chunks=(100, 3)), y), r"rechunk\(\{1: -1\}\)"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), da.from_array(X, chunks=(100, -1))), "y is None"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), da.from_array(X, chunks=(100, -1)), y[1:]), "one per row"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0), da.from_array(y, chunks=100), y), "must have 2"),
+    (
+        lambda X, y: (ETANAClassifier(temperature=1.0), dd.from_pandas(pd.DataFrame(X), npartitions=3), y),
+        "same partitions",
+    ),
+    (
+        lambda X, y: (ETANAClassifier(temperature=1.0), dd.from_pandas(pd.DataFrame(X), npartitions=3), "target"),
+        "no such column",
+    ),
+    (lambda X, y: (ETANAClassifier(temperature=1.0, binning=Binner()), [(X, y)]), "was not fitted"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0, binning="kmeans"), [(X, y)]), "binning is 'kmeans'"),
+    (lambda X, y: (ETANAClassifier(temperature=1.0, missing="drop"), [(X, y)]), "missing is 'drop'"),
+    (
+        lambda X, y: (ETANAClassifier(temperature=1.0, binning=Binner.from_edges([[0.0]])), [(X, y)]),
+        "bins for 1 columns",
+    ),
     (lambda X, y: (etana.Binner(), [(X, y)]), "must be an ETANAClassifier"),
 ]
 
@@ -230,25 +250,25 @@ def test_parameters_are_checked_before_any_part_is_read():
     def never():
         raise AssertionError("a part was read")
 
-    for clf in (ETANAClassifier(n_bins=0), ETANAClassifier(binning="no")):
+    for clf in (ETANAClassifier(temperature=1.0, n_bins=0), ETANAClassifier(temperature=1.0, binning="no")):
         with pytest.raises(InputError):
             distributed.fit(clf, [never])
     lazy = da.from_delayed(dask.delayed(never)(), shape=(5, 3), dtype=float)
     with pytest.raises(CostError):
-        distributed.fit(ETANAClassifier(feature_costs=[1.0, 2.0]), lazy, np.zeros(5, dtype=int))
+        distributed.fit(ETANAClassifier(temperature=1.0, feature_costs=[1.0, 2.0]), lazy, np.zeros(5, dtype=int))
     with pytest.raises(InputError, match="sketch_size is 1"):
-        distributed.fit(ETANAClassifier(), [never], sketch_size=1)
+        distributed.fit(ETANAClassifier(temperature=1.0), [never], sketch_size=1)
 
 
 def test_labels_outside_the_classes(holed):
     X, y = holed
     with pytest.raises(InputError, match="label 1, which is not among"):
-        distributed.fit(ETANAClassifier(), [(X, y)], classes=[0, 2])
+        distributed.fit(ETANAClassifier(temperature=1.0), [(X, y)], classes=[0, 2])
 
 
 def test_columns_of_two_kinds():
     blocks = [(pd.DataFrame({"a": ["x", None], "b": [1.0, 2.0]}), [0, 1])]
     blocks.append((pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}), [0, 1]))
     with pytest.raises(MixedColumnsError, match="'a' holds numbers in some parts and text in others") as caught:
-        distributed.fit(ETANAClassifier(), blocks)
+        distributed.fit(ETANAClassifier(temperature=1.0), blocks)
     assert caught.value.columns == ["a"]

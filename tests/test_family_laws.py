@@ -5,7 +5,16 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression
 
-from etana import AdaptiveClassifier, ETANAClassifier, FeatureCosts, FETANAClassifier, SequentialClassifier, checks
+from etana import (
+    AdaptiveClassifier,
+    CommitteeClassifier,
+    ETANAClassifier,
+    FeatureCosts,
+    FETANAClassifier,
+    FrugalClassifier,
+    SequentialClassifier,
+    checks,
+)
 
 FAMILIES = {
     "etana": ETANAClassifier(feature_costs=0.01),
@@ -13,12 +22,15 @@ FAMILIES = {
     "f-etana": FETANAClassifier(feature_costs=0.01, batch=256, max_iterations=50),
     "adaptive": AdaptiveClassifier(feature_costs=0.01),
     "adaptive-rows": AdaptiveClassifier(feature_costs=0.01, m=5.0, look_ahead=False),
+    "adaptive-bayes": AdaptiveClassifier(feature_costs=0.01, m=np.inf, look_ahead=False),
     "sequential": SequentialClassifier(feature_costs=0.01),
     "sequential-estimator": SequentialClassifier(
         LogisticRegression(max_iter=5000), feature_costs=0.01, max_features=4, cv=2
     ),
+    "committee": CommitteeClassifier(feature_costs=0.01, max_features=4, cv=2),
+    "frugal": FrugalClassifier(feature_costs=0.01, effort="fast"),
 }
-SEQUENTIAL = ("sequential", "sequential-estimator")
+SEQUENTIAL = ("sequential", "sequential-estimator", "committee")
 
 # What a family does not promise, and why.
 NOT_PROMISED = {
@@ -66,7 +78,7 @@ def test_every_exception_names_a_family_and_a_law():
     assert all(name in FAMILIES and law in laws for name, law in NOT_PROMISED)
 
 
-@pytest.mark.parametrize("name", ["etana", "adaptive-rows", "sequential"])
+@pytest.mark.parametrize("name", ["etana", "adaptive-rows", "sequential", "committee", "frugal"])
 def test_model_laws_hold_with_missing_values_two_classes_and_groups(name):
     X, y = load_breast_cancer(return_X_y=True)
     X = X[::3, :12].copy()

@@ -9,12 +9,13 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from etana import ETANAClassifier, FeatureCosts
-from etana.beliefs.prefixes.travel import Blend
+from etana import ETANAClassifier, FeatureCosts, FrugalClassifier
+from etana.beliefs.prefixes.travel import Pool
 from etana.errors import EtanaError, ModelFileError
 from etana.modelfile import load, load_model, read_metadata, save
 from etana.table import read_table
-from modelfile_samples import SEQUENTIAL, crafted, cut, fitted, frame, note, put
+from gated_rows import gated
+from modelfile_samples import REGIONS_APART, SEQUENTIAL, crafted, cut, fitted, frame, note, put
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +30,13 @@ def saved(tmp_path_factory):
     clf, data = SEQUENTIAL
     X, y = data(return_X_y=True)
     save(clf.fit(X, y), folder / "sequential")
-    assert isinstance(clf.model_.beliefs.member, Blend)  # so that both are among what is changed
+    assert isinstance(clf.model_.beliefs.member, Pool)  # so that both are among what is changed
     out.append(((folder / "sequential").read_bytes(), X))
+    X, y = gated(500)
+    for name, made in (("regions", REGIONS_APART), ("chosen", FrugalClassifier(0.01, effort="fast"))):
+        save(made.fit(X, y), folder / name)
+        out.append(((folder / name).read_bytes(), X))
+    assert REGIONS_APART.n_regions_ == 2
     table, y = frame()
     save(ETANAClassifier(FeatureCosts(0.01, groups=list("aabbcc"))).fit(table, y), folder / "frame")
     return [*out, ((folder / "frame").read_bytes(), table)]
@@ -193,9 +199,10 @@ def backwards(name):
     return change
 
 
-AUTO, TREE, FITTED, GRID, LINEAR, FREE, SEQUENCE, FRAME = range(8)
+AUTO, TREE, FITTED, GRID, LINEAR, FREE, SEQUENCE, REGIONS, CHOSEN, FRAME = range(10)
 BELIEFS, STOPPING, MEMBER = ("beliefs", "values"), ("policy", "values", "stopping"), ("beliefs", "values", "member")
-NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
+NEIGHBOURS, REGRESSION = "beliefs.member.member0", "beliefs.member.member1"
+CHAIN, TREES = ("beliefs", "values", "chain1", "values"), "beliefs.chain1.member.member3"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +228,7 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (AUTO, put("policy.order", 0, 30), "a column twice, or one that is not there"),
         (AUTO, put("policy.order", 0, -1), "a column twice, or one that is not there"),
         (AUTO, put("policy.order", slice(None), 0), "a column twice, or one that is not there"),
-        (AUTO, cut("policy.order"), "horizon is 30|'table'"),
+        (AUTO, cut("policy.order"), "horizon is 27|'table'"),
         (AUTO, put("beliefs.binner.edge_offsets", 1, 10**6), "offsets of the bins"),
         (AUTO, put("beliefs.binner.edge_offsets", 1, -(2**63)), "offsets of the bins"),
         (AUTO, put("beliefs.binner.edges", 1, -1e9), "not finite and increasing"),
@@ -234,7 +241,7 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (AUTO, note(*STOPPING, "values", "tau", value=0), "tau is 0"),
         (AUTO, note(*STOPPING, "values", "max_points", value=2**40), "max_points is"),
         (AUTO, note(*STOPPING, "values", "horizon", value=31), "horizon is 31"),
-        (AUTO, note(*STOPPING, "values", "horizon", value=29), "'table'|chances to be reached are 31"),
+        (AUTO, note(*STOPPING, "values", "horizon", value=26), "'table'|chances to be reached are 28"),
         (AUTO, note(*STOPPING, "values", "kind", value=4), "no rule of kind 4"),
         (AUTO, note(*STOPPING, "values", "lower_bound", value=None), "lower_bound is None"),
         (AUTO, note(*STOPPING, "class", value="OwnPolicy"), "'OwnPolicy' is not known"),
@@ -256,7 +263,7 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (AUTO, put("expectation.reach", 0, 1.5), "'reach'"),
         (AUTO, put("expectation.reach", 0, 0.0), "do not fall"),
         (AUTO, backwards("expectation.reach"), "do not fall"),
-        (AUTO, cut("expectation.reach"), "chances to be reached are 30"),
+        (AUTO, cut("expectation.reach"), "chances to be reached are 27, not 28"),
         (AUTO, cut("expectation.class_cost"), "'class_cost'"),
         (AUTO, note("expectation", "values", "cost", value=-1), "cost is -1"),
         (AUTO, note("expectation", "values", "n_features", value=None), "n_features is None"),
@@ -294,7 +301,7 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (SEQUENCE, put("policy.order", 0, 13), "a column twice, or one that is not there"),
         (SEQUENCE, put("policy.order", slice(None), 0), "a column twice, or one that is not there"),
         (SEQUENCE, backwards("policy.order"), "in this order, and the beliefs know"),
-        (SEQUENCE, cut("policy.order"), "'asks'"),
+        (SEQUENCE, cut("policy.order"), "chances to be reached are 5, not 4"),
         (SEQUENCE, put("beliefs.knot_offsets", 1, 10**6), "do not divide"),
         (SEQUENCE, put("beliefs.knot_offsets", 1, -(2**63)), "do not divide"),
         (SEQUENCE, put("beliefs.knot_offsets", 1, 0), "not increasing, or it has none"),
@@ -314,7 +321,7 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (SEQUENCE, cut("beliefs.temperatures"), "'temperatures'"),
         (SEQUENCE, put(f"{NEIGHBOURS}.codes", 5, 3), "class that is not there"),
         (SEQUENCE, put(f"{NEIGHBOURS}.codes", 5, -1), "class that is not there"),
-        (SEQUENCE, cut(f"{NEIGHBOURS}.codes"), "'columns'"),
+        (SEQUENCE, cut(f"{NEIGHBOURS}.codes"), "'weights'"),
         (SEQUENCE, put(f"{NEIGHBOURS}.columns", (0, 0), np.inf), "too far away"),
         (SEQUENCE, cut(f"{NEIGHBOURS}.columns"), "'columns'"),
         (SEQUENCE, put(f"{NEIGHBOURS}.sizes", 0, 0), "number of neighbours"),
@@ -348,18 +355,71 @@ NEIGHBOURS, REGRESSION = "beliefs.member.first", "beliefs.member.second"
         (SEQUENCE, note(*MEMBER, "class", value="Estimators"), "keep_missing is None"),
         (SEQUENCE, note(*MEMBER, "class", value="Neighbours"), "'beliefs.member.codes' is missing"),
         (SEQUENCE, note(*MEMBER, "class", value="Linear"), "'beliefs.member.weights' is missing"),
-        (SEQUENCE, note(*MEMBER, "values", "share", value=1.5), "share is 1.5"),
-        (SEQUENCE, note(*MEMBER, "values", "share", value=None), "share is None"),
+        (SEQUENCE, put("beliefs.member.shares", (0, 0), 1.5), "'shares'"),
+        (SEQUENCE, put("beliefs.member.shares", 0, 0.0), "do not sum to 1"),
+        (SEQUENCE, put("beliefs.member.temperatures", (0, 0), 0.0), "'temperatures'"),
+        (SEQUENCE, note(*MEMBER, "values", "n_members", value=17), "n_members is 17"),
+        (SEQUENCE, note(*MEMBER, "values", "n_members", value=3), "'shares'"),
         (
             SEQUENCE,
-            note(*MEMBER, "values", "first", "class", value="Linear"),
-            "'beliefs.member.first.weights' is missing",
+            note(*MEMBER, "values", "member0", "class", value="Linear"),
+            "'weights' is",
         ),
-        (SEQUENCE, note(*MEMBER, "values", "second", "class", value="FixedOrder"), "'FixedOrder' is not known"),
+        (SEQUENCE, note(*MEMBER, "values", "member1", "class", value="FixedOrder"), "'FixedOrder' is not known"),
         (SEQUENCE, note(*STOPPING, "class", value="ExactPolicy"), "policy.stopping .ExactPolicy. is not known"),
         (SEQUENCE, note("policy", "class", value="InstanceChoice"), "not made of 'Prefixed' and 'InstanceChoice'"),
         (SEQUENCE, as_another("ETANAClassifier"), "not made of 'Prefixed'"),
         (SEQUENCE, note("names", value=["a"]), "13 texts"),
+        (REGIONS, put("beliefs.split", (0, 0), 6), "split on a column that it does not know, or leads nowhere"),
+        (REGIONS, put("beliefs.split", (0, 0), 0), "split on a column that it does not know, or leads nowhere"),
+        (REGIONS, put("beliefs.split", (0, 1), 0), "split on a column that it does not know, or leads nowhere"),
+        (REGIONS, put("beliefs.split", (0, 2), 3), "split on a column that it does not know, or leads nowhere"),
+        (REGIONS, put("beliefs.bounds", (0, 1), np.nan), "not a number"),
+        (REGIONS, put("beliefs.entered", 1, 9), "region 1 knows 9 columns"),
+        (REGIONS, put("beliefs.entered", 1, -1), "region 1 knows -1 columns"),
+        (REGIONS, cut("beliefs.entered"), "'entered'"),
+        (REGIONS, note(*BELIEFS, "n_regions", value=0), "n_regions is 0"),
+        (REGIONS, note(*BELIEFS, "n_regions", value=4), "'chain3' is missing"),
+        (REGIONS, note(*CHAIN, "n_features", value=7), "other columns or labels than the first"),
+        (REGIONS, note(*CHAIN, "levels", value=[[5, ["a", "b"]]]), "other columns or labels than the first"),
+        (REGIONS, put("beliefs.chain1.order", 0, 6), "a column twice, or one that is not there"),
+        (REGIONS, put("beliefs.chain1.member.member2.tables", (1, 0), 0.01), "narrower than any that is learnt"),
+        (REGIONS, put("beliefs.chain1.member.member2.tables", (0, 0), 1e9), "'tables'"),
+        (REGIONS, cut("beliefs.chain1.member.member2.tables"), "'tables'"),
+        (REGIONS, put(f"{TREES}.columns", 0, 60), "a column that is not there"),
+        (REGIONS, put(f"{TREES}.lefts", 0, 0), "leads nowhere or back"),
+        (REGIONS, put(f"{TREES}.rights", 0, -1), "leads nowhere or back"),
+        (REGIONS, put(f"{TREES}.missing", 0, 2**30), "leads nowhere or back"),
+        (REGIONS, put(f"{TREES}.roots", 0, -1), "begins nowhere"),
+        (REGIONS, put(f"{TREES}.outputs", 0, 1), "adds to no class"),
+        (REGIONS, put(f"{TREES}.thresholds", slice(None), 1e9), "adds too much"),
+        (REGIONS, cut(f"{TREES}.thresholds"), "'thresholds'"),
+        (REGIONS, put(f"{TREES}.classes", 0, 1), "a class twice, or one that is not there"),
+        (REGIONS, put(f"{TREES}.classes", 1, 2), "a class twice, or one that is not there"),
+        (REGIONS, put(f"{TREES}.base", 0, np.inf), "'base'"),
+        (REGIONS, put("policy.reach", (0, 0), 1.5), "'reach'"),
+        (REGIONS, cut("policy.reach"), "'reach'"),
+        (REGIONS, cut("policy.rule1.asks"), "'asks'"),
+        (REGIONS, cut("expectation.reach"), "chances to be reached are"),
+        (REGIONS, note("policy", "class", value="FixedOrder"), "not made of 'Committee' and 'FixedOrder'"),
+        (REGIONS, as_another("SequentialClassifier"), "not made of 'Committee'"),
+        (REGIONS, put("learnt.rows1", 0, 500), "twice, or one that is not there"),
+        (REGIONS, put("learnt.rows1", 1, 0), "twice, or one that is not there|do not share its training rows"),
+        (REGIONS, backwards("learnt.rows0"), "twice, or one that is not there"),
+        (REGIONS, cut("learnt.rows0"), "first region does not have all|'walks0'"),
+        (REGIONS, put("learnt.walks1", (0, 0, 0), 0.9999), "no probabilities"),
+        (REGIONS, put("learnt.weights", slice(None), 0.0), "no training row counts"),
+        (REGIONS, put("learnt.codes", 0, 2), "class that is not there"),
+        (CHOSEN, note("learnt", "best", value=6), "best is 6"),
+        (CHOSEN, note("learnt", "best", value=0), "'ask nothing' is not made of"),
+        (CHOSEN, note("learnt", "comparison", 0, 0, value=6), "a candidate that is not known"),
+        (CHOSEN, note("learnt", "comparison", 0, 6, value=2), "a candidate that is not known"),
+        (CHOSEN, note("learnt", "comparison", value=[[0.0]]), "comparison"),
+        (CHOSEN, note("judgement", "values", "cost", value=-1), "cost is -1"),
+        (CHOSEN, note("judgement", "values", "accuracy", value=1.5), "accuracy is 1.5"),
+        (CHOSEN, note("judgement", "values", "nothing", value=None), "nothing is None"),
+        (CHOSEN, note("judgement", "class", value="NaiveBayes"), "'NaiveBayes' is not known"),
+        (CHOSEN, note("parameters", "effort", value="much"), "effort is 'much'"),
         (FRAME, note(*BELIEFS, "binner", "levels", 0, 1, value=["a", "a", "b", "c"]), "distinct labels"),
         (FRAME, note(*BELIEFS, "binner", "levels", 0, 1, value=["a"]), "one bin for each"),
         (FRAME, note(*BELIEFS, "binner", "levels", 0, 0, value=17), "levels are given for column 17"),

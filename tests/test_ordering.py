@@ -160,13 +160,13 @@ def _three():
     ["best", "", [0, 1], [0, 1, 1], [0, 1, 3], [-1, 0, 1], [0.0, 1.0, 2.0], [True, False, True], ["0", "1", "2"]],
 )
 def test_wrong_orders_are_refused(given):
-    allowed = "it must be 'error', 'variance', 'information', 'cost' or an array"
+    allowed = "it must be 'auto', 'error', 'variance', 'information', 'cost' or an array"
     with pytest.raises(InputError, match=f"ordering is .*{allowed}"):
         order_features(given, *_three())
 
 
 def test_the_order_by_cost_is_no_score():
-    with pytest.raises(InputError, match="search_order"):
+    with pytest.raises(InputError, match="choose_order"):
         order_features("cost", *_three())
 
 

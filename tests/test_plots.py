@@ -57,7 +57,8 @@ def fitted(request):
     data = request.param(as_frame=True)
     X, y = data.data, data.target_names[data.target]
     prices = {name: 0.01 * (1 + k % 3) for k, name in enumerate(X.columns)}
-    clf = ETANAClassifier(prices, _ask_mistakes(data.target_names.size)).fit(X[::2], y[::2])
+    # An order by scores stays when all prices are multiplied, as that of a bare model does.
+    clf = ETANAClassifier(prices, _ask_mistakes(data.target_names.size), ordering="error").fit(X[::2], y[::2])
     return clf, X[1:800:2], y[1:800:2]
 
 
@@ -221,7 +222,7 @@ def test_prices_in_every_form_are_scaled():
     X, y = load_wine(return_X_y=True)
     groups = FeatureCosts(0.02, groups=["a", "b"] * 6 + [None], discounted=0.01)
     for costs in (0.01, np.full(13, 0.01), groups):
-        clf = ETANAClassifier(costs).fit(X, y)
+        clf = ETANAClassifier(costs, ordering="error").fit(X, y)
         for doubled in (at_prices(clf, 2.0).model_, at_prices(clf.model_, 2.0)):
             np.testing.assert_allclose(doubled.policy.stopping.problem.feature_costs, 2 * clf.problem_.feature_costs)
             assert doubled.order.tolist() == clf.feature_order_.tolist()

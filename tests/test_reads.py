@@ -164,7 +164,7 @@ def test_any_classifier_reads_only_what_it_asks_for():
     X, y = load_wine(return_X_y=True)
     model = SequentialClassifier(feature_costs=0.01).fit(X[::2], y[::2]).model_
     table = Watched(X[1::2])
-    outcomes, asked, starts = generic.walk(model.beliefs, model.policy, table)
+    outcomes, asked, starts, _ = generic.walk(model.beliefs, model.policy, table)
     wanted = {(row, int(c)) for row, first in enumerate(starts) for c in asked[first : first + outcomes.asked[row]]}
     assert table.read == wanted
     assert len(wanted) < X[1::2].size / 3

@@ -132,7 +132,7 @@ def test_numbers_are_right(reported):
     low, high = mean_interval(totals, 0)
     assert f"cost of a row {totals.mean():.{digits}f} {low:.{digits}f} to {high:.{digits}f}" in text
     assert f"and {penalties.mean():.{digits}f} for mistakes" in text
-    assert f"expects a cost of {clf.expected_cost_:.{digits}f} a row" in text
+    assert f"expects a cost of {clf.model_.expected_cost:.{digits}f} a row" in text
     assert f"the gap is at most {clf.optimality_gap_:.2g}" in text
 
 
@@ -140,11 +140,11 @@ def test_rivals_ask_everything_and_nothing(reported):
     clf, X, y, html = reported
     text = Page(html).text
     full = clf.with_costs(feature_costs=0.0).acquire(X)
-    assert (full.n_features == X.shape[1]).all()
+    assert (full.n_features == clf.model_.beliefs.columns.size).all()
     rows = dict(re.findall(r"(ask everything|ask nothing) ((?:[\d.%]+ (?:to [\d.%]+ )?)+)", text))
     everything, nothing = rows["ask everything"].split(), rows["ask nothing"].split()
     assert f"{np.mean(full.labels == y):.1%}" in everything
-    assert f"{X.shape[1]:.2f}" in everything
+    assert f"{clf.model_.beliefs.columns.size:.2f}" in everything
     blind = clf.acquire(X, max_cost=0.0)
     assert f"{np.mean(blind.labels == y):.1%}" in nothing
     assert "0.00" in nothing

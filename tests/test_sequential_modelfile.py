@@ -23,10 +23,9 @@ from threadpoolctl import threadpool_limits
 from etana import FeatureCosts, SequentialClassifier
 from etana.beliefs.prefixes.linear import Linear
 from etana.beliefs.prefixes.neighbours import Neighbours
-from etana.beliefs.prefixes.travel import Blend
+from etana.beliefs.prefixes.travel import Pool
 from etana.classifiers import sequential
 from etana.errors import InputError, ModelFileError
-from etana.learning import prefixes as learning
 from etana.modelfile import container, load, load_model, read_metadata, save
 from etana.modelfile.foreign import pack
 from modelfile_samples import crafted, frame, note, put
@@ -113,19 +112,15 @@ def test_without_an_estimator(name, tmp_path):
     assert len(before) < 2_000_000
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_neighbours_and_logistic_regression(share, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "_SHARES", (share,))
+def test_neighbours_and_logistic_regression(tmp_path):
     X, y = load_wine(return_X_y=True)
     clf = SequentialClassifier(feature_costs=0.002, max_features=4).fit(X, y)
-    assert type(clf.model_.beliefs.member) is {0.0: Neighbours, 0.25: Blend, 1.0: Linear}[share]
+    assert isinstance(clf.model_.beliefs.member, Pool)
     again = round_trip(clf, tmp_path / "m", strange(X))
-    assert type(again.model_.beliefs.member) is type(clf.model_.beliefs.member)
+    assert [type(member) for member in again.model_.beliefs.member.members] == [Neighbours, Linear]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_frames_with_labels_and_missing_values(share, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "_SHARES", (share,))
+def test_frames_with_labels_and_missing_values(tmp_path):
     table, y = frame()
     clf = SequentialClassifier(feature_costs=GROUPS, nested=True, cv=2).fit(table, y)
     assert clf.feature_order_.size == 6

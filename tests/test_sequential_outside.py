@@ -92,7 +92,7 @@ def test_trusted_types_on_the_command_line(folder):
     output = invoke("classify", folder / "forest.etana", folder / "wine.csv", "--trust", TREE)
     labels = [int(line.split(",")[0]) for line in output.splitlines()[1:]]
     assert labels == clf.predict(table[NAMES]).tolist()
-    assert "expected cost" in invoke("show", folder / "forest.etana", "--trust", TREE)
+    assert "cost by the model itself" in invoke("show", folder / "forest.etana", "--trust", TREE)
 
 
 def test_pictures_and_a_report_of_classifier_and_model(folder):

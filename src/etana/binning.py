@@ -31,6 +31,7 @@ than 20,000 values other than zero, quantiles are taken from 20,000 of them, eve
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -44,7 +45,7 @@ from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
 
-__all__ = ["Binner"]
+__all__ = ["Binner", "round_ranges"]
 
 _METHODS = {
     "uniform": kernel.UNIFORM,
@@ -58,6 +59,20 @@ _BLOCK = 2**22  # numbers held at once while columns are read
 _CACHE = 2**16  # numbers that stay near the processor
 _LINE = 8  # columns of a table stored by row that one cache line covers
 _LOG_TABLE = 2**20
+
+
+def round_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges rounded outwards, to a hundredth of the power of ten that is in their width."""
+    known = low <= high
+    # The widest range of floats is wider than any float; such a one stays as it is.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        width = np.where(known, np.maximum(high - low, np.abs(high) * 1e-3), 1.0)
+        step = 10.0 ** (np.floor(np.log10(np.maximum(width, 1e-290))) - 2.0)
+        down, up = np.floor(low / step + 1e-9) * step, np.ceil(high / step - 1e-9) * step
+    # A step more where rounding went the wrong way; what is too large for steps stays as it is.
+    down, up = np.where(down > low, down - step, down), np.where(up < high, up + step, up)
+    whole = known & np.isfinite(down) & np.isfinite(up)
+    return np.where(whole, down, low), np.where(whole, up, high)
 
 
 class Binner:
@@ -82,6 +97,9 @@ class Binner:
         Labels of the categorical columns, by column index.
     missing_codes : array (K,)
         Code of a missing value by column; -1 where it is no evidence.
+    seen : pair of arrays (K,), or None
+        Least and greatest number of each column among the rows that bins were fitted on, rounded outwards so that no
+        training value is given away, (inf, -inf) where there is none; None if bins were given.
 
     Examples
     --------
@@ -157,6 +175,8 @@ class Binner:
         over_chunks(run, len(spans), 1)
         for k in table.categorical:
             found[k] = self._fit_labels(source, k)
+        counted = weights > 0
+        self.seen = round_ranges(*(table if counted.all() else table.rows(np.flatnonzero(counted))).ranges())
         return self._assemble([found[a] for a in sorted(found)], table, n_classes)
 
     def _fit_labels(self, source: _Source, k: int) -> _Columns:
@@ -187,6 +207,23 @@ class Binner:
         cells[~own] = lost[has_missing]
         return cells
 
+    seen: tuple[np.ndarray, np.ndarray] | None = None
+
+    def seeing(self, table: Table) -> Binner:
+        """The same bins, having seen the numbers of another table too."""
+        if self.seen is None:
+            return self
+        low, high = table.ranges()
+        wider = copy(self)
+        wider.seen = round_ranges(np.minimum(self.seen[0], low), np.maximum(self.seen[1], high))
+        return wider
+
+    def seen_range(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest training value of a numeric column; None for labels, or where that is not known."""
+        if self.seen is None or column in self.levels or not self.seen[0][column] <= self.seen[1][column]:
+            return None
+        return float(self.seen[0][column]), float(self.seen[1][column])
+
     def _set(
         self,
         n_edges: np.ndarray,
@@ -207,6 +244,11 @@ class Binner:
     def n_features(self) -> int:
         """Number of columns."""
         return self.missing_codes.size
+
+    @property
+    def pooled(self) -> tuple[int, ...]:
+        """Columns of labels the rare ones of which are taken together; the authors' program knows no labels."""
+        return () if self.method == "published" else tuple(sorted(self.levels))
 
     def count(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
         """Counts of a table in the bins that were chosen, shape (cells, classes)."""

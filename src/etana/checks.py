@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from etana.beliefs.base import BinnedBeliefs
+from etana.case import without_warnings
 from etana.model import Model
 from etana.policies import Solver, StoppingPolicy
 from etana.problem import Problem
@@ -45,6 +46,7 @@ __all__ = [
     "check_free_features",
     "check_free_features_are_asked",
     "check_free_features_of_the_table",
+    "check_known_columns",
     "check_labels_are_cheapest",
     "check_lower_bound",
     "check_model_expectation",
@@ -220,22 +222,40 @@ def _model(classifier: Any) -> Model:
     return classifier if isinstance(classifier, Model) else classifier.model_
 
 
-def check_case_and_batch(classifier: Any, X: Any, budget: float | None = None) -> None:
+def check_case_and_batch(classifier: Any, X: Any, budget: float | None = None, known: Any = None) -> None:
     """A case that is answered by hand ends as the same row does in a batch, bit for bit."""
     model, table = _model(classifier), read_table(X)
-    walk = model.acquire(table, budget)
+    walk = model.acquire(table, budget, known)
+
+    def value_of(column: int, row: int) -> Any:
+        value: Any = table.values(column, np.array([row]), model.levels)[0]
+        if column in model.levels:  # a number there is the place of a label
+            return model.levels[column][int(value)] if np.isfinite(value) else None
+        return value
+
     for i in range(min(table.n_rows, 20)):
-        case = model.start(budget)
-        while (column := case.next_column) is not None:
-            value: Any = table.values(column, np.array([i]), model.levels)[0]
-            if column in model.levels:  # a number there is the place of a label
-                value = model.levels[column][int(value)] if np.isfinite(value) else None
-            case.observe(value)
-        asked = [answer.feature for answer in case.history]
+        with without_warnings():
+            case = model.start(budget, {feature: value_of(model.column_of(feature), i) for feature in known or ()})
+            while (column := case.next_column) is not None:
+                case.observe(value_of(column, i))
+        asked = [answer.feature for answer in case.history if answer.came in ("asked", "empty")]
         assert asked == [model.name_of(int(k)) for k in walk.features(i)], f"row {i}: asked {asked}"
         assert case.cost == walk.costs[i], f"row {i}: paid {case.cost}, not {walk.costs[i]}"
         assert case.posterior.tobytes() == walk.posteriors[i].tobytes(), f"row {i}: believes {case.posterior}"
         assert case.label == walk.labels[i], f"row {i}: decides {case.label}"
+
+
+def check_known_columns(classifier: Any, X: Any) -> None:
+    """Columns that are known are not asked and not paid, and cases agree with the batch, whatever the budget."""
+    model, table = _model(classifier), read_table(X)
+    table = table.rows(np.arange(min(table.n_rows, 10)))
+    known = [model.name_of(int(k)) for k in model.columns[1::2][:2]]
+    dearest = float(model.acquire(table).costs.max(initial=0.0))
+    for budget in (None, 0.5 * dearest):
+        check_case_and_batch(model, table, budget, known)
+        walk = model.acquire(table, budget, known)
+        again = {model.column_of(k) for k in known} & {int(k) for i in range(len(walk)) for k in walk.features(i)}
+        assert not again, f"asks for the columns {sorted(again)}, which are known"
 
 
 def check_any_walk(classifier: Any, X: Any) -> None:
@@ -243,7 +263,7 @@ def check_any_walk(classifier: Any, X: Any) -> None:
     model, table = _model(classifier), read_table(X)
     table = table.rows(np.arange(min(table.n_rows, 40)))
     walk = model.acquire(table)
-    outcomes, _, _ = generic.walk(model.beliefs, model.policy, table)
+    outcomes = generic.walk(model.beliefs, model.policy, table).outcomes
     assert (walk.n_features == outcomes.asked).all(), "other numbers of features"
     assert walk.posteriors.tobytes() == outcomes.posteriors.tobytes(), "other posteriors"
     assert (walk.labels == model.classes[outcomes.labels]).all(), "other labels"
@@ -376,6 +396,7 @@ def check_own_data(classifier: Any, X: Any, y: Any) -> None:
 
 MODEL_CHECKS: tuple[Any, ...] = (
     check_case_and_batch,
+    check_known_columns,
     check_any_walk,
     check_labels_are_cheapest,
     check_budget,

@@ -134,25 +134,35 @@ def fit(
     output: Output = "model.etana",
     costs: Annotated[
         str,
-        typer.Option(help="Price of every feature, or a CSV file with columns feature, cost [, group, discounted]."),
+        typer.Option(
+            help="Price of every feature, or a CSV file with columns feature, cost [, group, discounted, delayed]."
+        ),
     ] = "0.01",
+    wait: Annotated[
+        float,
+        typer.Option("--round", help="Price of a round of waiting, for all that is ordered together.", min=0.0),
+    ] = 0.0,
     mistakes: Annotated[
         str | None,
         typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
     ] = None,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="etana: one order of features for all; adaptive: the next one chosen for each instance; sequential: "
-            "one order, nearest neighbours, for features that depend on each other."
+            help="frugal (if not given): what pays least on training rows; or committee, adaptive (the next feature "
+            "chosen for each instance), sequential (one order, nearest neighbours), etana (the paper's: one order, "
+            "bins; also where parts are read, or one of its options is given)."
         ),
-    ] = "etana",
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option(help="Of frugal: fast, auto (if not given) or best: seconds to minutes.")
+    ] = None,
     bins: Annotated[str | None, typer.Option(help="auto (if not given), or the (largest) number of bins.")] = None,
     binning: Annotated[
         str | None, typer.Option(help="supervised (if not given), quantile, uniform or published.")
     ] = None,
     ordering: Annotated[
-        str | None, typer.Option(help="error (if not given), variance, information, or cost (slower).")
+        str | None, typer.Option(help="auto (if not given), error, variance, information, or cost.")
     ] = None,
     priors: Annotated[str | None, typer.Option(help="empirical (if not given) or uniform.")] = None,
     solver: Annotated[
@@ -168,6 +178,10 @@ def fit(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler; without it dask uses this machine's cores.")
     ] = None,
+    dictionary: Annotated[
+        str | None,
+        typer.Option(help="CSV file about the features: name [, description, unit, lowest, highest, choices]."),
+    ] = None,
 ) -> None:
     """Learn a model from a table, or from a folder of parts of any size, read block by block."""
     with _one_line_errors():
@@ -176,16 +190,20 @@ def fit(
         given = {
             "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
             "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
+            "effort": effort,
         }  # fmt: skip
-        with _stderr().status("reading, binning and solving"):
+        with _stderr().status("reading and learning"):
             clf = train(
-                data, target, costs=costs, mistakes=mistakes, output=output, engine=engine, scheduler=scheduler,
-                method=method, options={name: value for name, value in given.items() if value is not None},
+                data, target, costs=costs, wait=wait, mistakes=mistakes, output=output, engine=engine,
+                scheduler=scheduler, method=method, dictionary=dictionary,
+                options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
-        from etana.commands.show import show_model
+        from etana.commands.show import announced, doubts, show_model
 
         typer.echo(f"etana: {output} written", err=True)
-        show_model(clf.model_, most=5)
+        show_model(clf.model_, most=5, announced=announced(clf))
+        for line in doubts(clf):
+            _stderr().print(f"[yellow]warning[/yellow]: {line}")
 
 
 @app.command()
@@ -207,6 +225,10 @@ def classify(
     data: DataFile,
     output: Output = "-",
     max_cost: Annotated[float | None, typer.Option(help="Charge no row more than this.", min=0.0)] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column that is there for all rows and costs nothing; can be repeated."),
+    ] = None,
     trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
@@ -221,7 +243,7 @@ def classify(
         columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
         with Progress(*columns, console=_stderr(), transient=True, disable=output == "-") as progress:
             task = progress.add_task("", total=None)
-            n = classify_file(loaded, data, output, max_cost, lambda rows: progress.advance(task, rows))
+            n = classify_file(loaded, data, output, max_cost, lambda rows: progress.advance(task, rows), known)
         if output != "-":
             typer.echo(f"etana: {n:,} rows written to {output}", err=True)
 
@@ -230,13 +252,44 @@ def classify(
 def ask(
     model: ModelFile,
     max_cost: Annotated[float | None, typer.Option(help="Charge no more than this.", min=0.0)] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="What is known already and costs nothing; can be repeated."),
+    ] = None,
     trust: Trust = None,
 ) -> None:
     """Ask for one value at a time, show belief and money spent, and say when to stop."""
     with _one_line_errors():
         from etana.commands.ask import converse
 
-        converse(_load(model, trust), max_cost)
+        converse(_load(model, trust), max_cost, known or ())
+
+
+@app.command()
+def export(
+    model: ModelFile,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", help="File to write: .c (and .h), .js (and .d.ts), .sql, .py, .json or .html."),
+    ],
+    max_nodes: Annotated[
+        int, typer.Option(help="Most states of a policy that chooses for each instance.", min=1)
+    ] = 4096,
+    rows: Annotated[
+        str | None, typer.Option(help="Table (CSV, Parquet) whose rows must not leave these states.")
+    ] = None,
+    real: Annotated[str, typer.Option(help="Type of numbers in C: double or float.")] = "double",
+    table: Annotated[str, typer.Option(help="Table that the SQL statement selects from.")] = "data",
+    max_cost: Annotated[float | None, typer.Option(help="In SQL: charge no row more than this.", min=0.0)] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    trust: Trust = None,
+) -> None:
+    """Write the policy as C, JavaScript, SQL, Python without packages, JSON, or a page that works offline."""
+    with _one_line_errors():
+        from etana.commands.export import export_file
+
+        loaded = _load(model, trust)
+        export_file(loaded, output, rows, max_nodes=max_nodes, real=real, table=table, max_cost=max_cost, title=title)
 
 
 @app.command()
@@ -330,6 +383,10 @@ def compare(
         str,
         typer.Option(help="Price of every feature, or a CSV file with columns feature, cost [, group, discounted]."),
     ] = "0.01",
+    mistakes: Annotated[
+        str | None,
+        typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
+    ] = None,
     folds: Annotated[int, typer.Option(help="Folds of a cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="Cross-validations, each with folds of its own.")] = 5,
     methods: Annotated[str | None, typer.Option(help="Methods, with commas between; all if not given.")] = None,
@@ -345,8 +402,8 @@ def compare(
 
         chosen = None if methods is None else [name.strip() for name in methods.split(",")]
         comparison = compare_file(
-            data, target, costs=costs, folds=folds, repeats=repeats, methods=chosen, seed=seed, page=output,
-            table=table, console=_stderr(),
+            data, target, costs=costs, mistakes=mistakes, folds=folds, repeats=repeats, methods=chosen, seed=seed,
+            page=output, table=table, console=_stderr(),
         )  # fmt: skip
         Console().print(comparison.to_terminal())
 

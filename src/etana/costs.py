@@ -2,7 +2,8 @@
 
 Feature costs are given as one number, one number per feature, a mapping from feature name to number, or a
 :class:`FeatureCosts`, which adds groups: a feature costs its *discounted* price once another feature of its
-group was bought, so that a blood draw or an API call is paid once.
+group was bought, so that a blood draw or an API call is paid once. It also adds waiting: a round of questions can
+have a price of its own, which is paid once for all that are asked together (:meth:`etana.Case.panel`).
 
 Misclassification costs are a matrix ``M`` with ``M[i, j]`` the cost of deciding class ``j`` when class ``i`` is
 true. ``None`` stands for the 0/1 matrix. A matrix in which some mistake is cheaper than the right answer is
@@ -13,14 +14,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from etana.errors import CostError, CostWarning
 from etana.table import plain_value
 
-__all__ = ["FeatureCosts", "ResolvedCosts", "resolve_feature_costs", "resolve_mistakes"]
+__all__ = ["FeatureCosts", "ResolvedCosts", "Waiting", "resolve_feature_costs", "resolve_mistakes"]
 
 
 class FeatureCosts:
@@ -36,6 +37,11 @@ class FeatureCosts:
     discounted : number, sequence of K numbers, or mapping, optional
         Price of a feature once another one of its group was bought. Features without an entry in a mapping keep
         their full price, and so do features without a group. It may not exceed the full price.
+    round : number
+        What waiting for results costs, once for all that are ordered together. Asked alone, a delayed feature costs its
+        price and this.
+    delayed : sequence of feature names, mapping from feature name to bool, or sequence of K bools, optional
+        Features whose results come only with the next round; the others are at hand at once. None: all of them wait.
 
     Examples
     --------
@@ -52,14 +58,23 @@ class FeatureCosts:
         costs: float | Sequence[float] | np.ndarray | Mapping[str, float],
         groups: Sequence[Any] | Mapping[str, Any] | None = None,
         discounted: float | Sequence[float] | np.ndarray | Mapping[str, float] | None = None,
+        round: float = 0.0,
+        delayed: Sequence[Any] | np.ndarray | Mapping[str, bool] | None = None,
     ) -> None:
         self.costs = costs
         self.groups = groups
         self.discounted = discounted
+        self.round = round
+        self.delayed = delayed
+
+    def with_round(self, round: float, delayed: Any = None) -> FeatureCosts:
+        """The same prices, and one for each round of waiting."""
+        return FeatureCosts(self.costs, self.groups, self.discounted, round, delayed)
 
     def __repr__(self) -> str:
         extra = "".join(f", {n}=..." for n in ("groups", "discounted") if getattr(self, n) is not None)
-        return f"FeatureCosts({self.costs!r}{extra})"
+        wait = f", round={self.round!r}" if self.round != 0 else ""
+        return f"FeatureCosts({self.costs!r}{extra}{wait}{', delayed=...' if self.delayed is not None else ''})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCosts):
@@ -70,24 +85,73 @@ class FeatureCosts:
     __hash__ = None  # type: ignore[assignment]
 
 
-class ResolvedCosts:
-    """Validated prices, one row per feature: full price, discounted price, group number (-1 for none)."""
+class Waiting(NamedTuple):
+    """What a round costs, and which columns (K,) wait for one."""
 
-    def __init__(self, full: np.ndarray, discounted: np.ndarray, group: np.ndarray) -> None:
+    price: float
+    delayed: np.ndarray
+
+
+class ResolvedCosts:
+    """Validated prices, one row per feature: full price, discounted price, group number (-1 for none).
+
+    Prices are those of features that are asked one by one: where waiting has a price, a delayed feature costs its own
+    and that of a round. ``waiting`` says what is spared when features are ordered together; None: nothing.
+    """
+
+    def __init__(
+        self, full: np.ndarray, discounted: np.ndarray, group: np.ndarray, waiting: Waiting | None = None
+    ) -> None:
         self.full = full
         self.discounted = discounted
         self.group = group
+        self.waiting = waiting
 
-    def in_order(self, order: np.ndarray) -> np.ndarray:
-        """Price of each stage when features are bought in this order: a group's first pays in full."""
+    def of(self, columns: np.ndarray) -> ResolvedCosts:
+        """Prices of some columns."""
+        wait = None if self.waiting is None else self.waiting._replace(delayed=self.waiting.delayed[columns])
+        return ResolvedCosts(self.full[columns], self.discounted[columns], self.group[columns], wait)
+
+    def times(self, factor: float) -> ResolvedCosts:
+        """All prices multiplied."""
+        wait = None if self.waiting is None else self.waiting._replace(price=self.waiting.price * factor)
+        return ResolvedCosts(self.full * factor, self.discounted * factor, self.group, wait)
+
+    def together(self, columns: Sequence[int], bought: Sequence[int] = ()) -> list[float]:
+        """What each of some features costs when they are ordered together: the first that is delayed pays the round."""
+        prices = self.in_order(np.array(columns, dtype=np.int64), bought)
+        if self.waiting is not None:
+            later = np.flatnonzero(self.waiting.delayed[list(columns)])[1:]
+            # Never below nothing: a round was added to the price before, and rounding took part.
+            prices[later] = np.maximum(prices[later] - self.waiting.price, 0.0)
+        return prices.tolist()
+
+    def in_order(self, order: np.ndarray, bought: Sequence[int] = ()) -> np.ndarray:
+        """Price of each stage when features are bought in this order: a group's first pays in full, unless one of it
+        was bought before."""
         price = self.full[order].copy()
         group = self.group[order]
         grouped = np.flatnonzero(group >= 0)
         if grouped.size:
             _, first = np.unique(group[grouped], return_index=True)
-            later = np.delete(grouped, first)
+            paid = np.isin(group[grouped][first], self.group[np.array(bought, dtype=np.int64)])
+            later = np.delete(grouped, first[~paid])
             price[later] = self.discounted[order][later]
         return price
+
+    def price_of(self, column: int, bought: Sequence[int] = ()) -> float:
+        """What a feature costs now, when these were bought."""
+        group = self.group[column]
+        shared = group >= 0 and bool((self.group[list(bought)] == group).any()) if len(bought) else False
+        return float(self.discounted[column] if shared else self.full[column])
+
+    def now(self, columns: np.ndarray, bought: Sequence[int] = ()) -> np.ndarray:
+        """What each of some features would cost now, when these were bought."""
+        if not len(bought):
+            return self.full[columns]
+        paid = np.unique(self.group[list(bought)])
+        shared = np.isin(self.group[columns], paid[paid >= 0])
+        return np.where(shared, self.discounted[columns], self.full[columns])
 
     def total(self, features: np.ndarray) -> float:
         """Price of buying these features, group fees paid once."""
@@ -106,8 +170,10 @@ def resolve_feature_costs(given: Any, n_features: int, names: Sequence[str] | No
         given = FeatureCosts(given)
     full = _numbers(given.costs, n_features, names, "feature_costs", None)
     group = _groups(given.groups, n_features, names)
+    waiting = _waiting(given, n_features, names)
+    wait = 0.0 if waiting is None else np.where(waiting.delayed, waiting.price, 0.0)
     if given.discounted is None:
-        return ResolvedCosts(full, full, group)
+        return ResolvedCosts(full + wait, full + wait, group, waiting)
     if given.groups is None:
         raise CostError("discounted prices were given without groups; pass groups= to say what is shared")
     discounted = _numbers(given.discounted, n_features, names, "discounted", full)
@@ -120,7 +186,33 @@ def resolve_feature_costs(given: Any, n_features: int, names: Sequence[str] | No
             f"the discounted price {discounted[k]:g} of feature {_name(k, names)} is above its full price "
             f"{full[k]:g}; a discount may only lower the price"
         )
-    return ResolvedCosts(full, np.where(group >= 0, discounted, full), group)
+    return ResolvedCosts(full + wait, np.where(group >= 0, discounted, full) + wait, group, waiting)
+
+
+def _waiting(given: FeatureCosts, n_features: int, names: Sequence[str] | None) -> Waiting | None:
+    price = _as_floats(given.round, "round", "a number, what a round of questions costs")
+    if price.ndim or not np.isfinite(price) or price < 0:
+        raise CostError(f"round is {given.round!r}; it must be a finite number >= 0, what a round of questions costs")
+    delayed = _delayed(given.delayed, n_features, names)
+    return Waiting(float(price), delayed) if price > 0 and delayed.any() else None
+
+
+def _delayed(given: Any, n_features: int, names: Sequence[str] | None) -> np.ndarray:
+    if given is None:
+        return np.ones(n_features, dtype=bool)
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise CostError(
+            f"delayed is {given!r}; it must be the names of the features whose results have to be waited for, a "
+            "mapping from feature name to bool, or one bool for each feature"
+        )
+    items, named = list(given), isinstance(given, Mapping)
+    if not named and len(items) == n_features and all(isinstance(v, bool | np.bool_) for v in items):
+        return np.array(items, dtype=bool)
+    wanted = {name: bool(given[name]) for name in items} if named else dict.fromkeys(items, True)
+    position = _check_names(wanted, names, "delayed")
+    out = np.zeros(n_features, dtype=bool)
+    out[[position[name] for name, waits in wanted.items() if waits]] = True
+    return out
 
 
 def _name(k: int, names: Sequence[str] | None) -> str:

@@ -11,6 +11,8 @@
     └── SolverError (RuntimeError)      a solver that cannot serve this problem
 
     CostWarning (UserWarning)           costs that are legal but look like a mistake
+    PlausibilityWarning (UserWarning)   a value that is taken but lies outside of what was seen in training
+    IdentifierWarning (UserWarning)     columns that number the rows, and are left out
 
 Every message names what was given, what is allowed and what to do about it.
 """
@@ -19,8 +21,10 @@ __all__ = [
     "CostError",
     "CostWarning",
     "EtanaError",
+    "IdentifierWarning",
     "InputError",
     "ModelFileError",
+    "PlausibilityWarning",
     "ProblemError",
     "SolverError",
     "ValueTypeError",
@@ -57,3 +61,11 @@ class SolverError(EtanaError, RuntimeError):
 
 class CostWarning(UserWarning):
     """Costs that are allowed but are probably not what was meant."""
+
+
+class PlausibilityWarning(UserWarning):
+    """A value that lies outside of the training range: taken as it is, but perhaps in another unit or a slip."""
+
+
+class IdentifierWarning(UserWarning):
+    """Columns that only number the rows; they are left out unless ``identifiers=[]`` says otherwise."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from etana.kernels.choice import information
+from etana.policies.situation import next_move
 from etana.table import plain_value
 
 if TYPE_CHECKING:
@@ -21,28 +22,45 @@ _NOTHING = 1e-9  # bits: less is rounding
 
 def explain(case: Case) -> str:
     """A few sentences on the state of the case."""
-    model, belief, k = case.model, case.posterior, len(case.history)
+    model, belief, k = case.model, case.posterior, case.n_asked
     likely = int(belief.argmax())
     state = (
         f"After {k} feature{'s' * (k != 1)} (cost {case.cost:.4g}) the most likely class is "
         f"{plain_value(model.classes[likely])!r}, with {belief[likely]:.1%}. Deciding now for "
         f"{plain_value(case.label)!r} is expected to cost {case.stop_cost:.4g}."
     )
-    return "\n".join([state, *(_why_stop(case) if case.stopped_by else _why_ask(case))])
+    return "\n".join([state, *_circumstances(case), *(_why_stop(case) if case.stopped_by else _why_ask(case))])
+
+
+def _circumstances(case: Case) -> Iterator[str]:
+    """What came unasked, what waits, what is of no use and what cannot be had."""
+    came = [entry.feature for entry in case.history if entry.came in ("known", "volunteered")]
+    barred = [case.model.name_of(column) for column in sorted(case.situation.barred)]
+    parts = [
+        ("Known without being asked for", came), ("Waiting for their turn in the order", case.waiting),
+        ("Of no use to these beliefs", case.unused), ("Cannot be had", barred),
+    ]  # fmt: skip
+    for words, features in parts:
+        if features:
+            yield f"{words}: {', '.join(map(repr, features))}."
 
 
 def _why_stop(case: Case) -> Iterator[str]:
-    policy, move, column = case.model.policy, case.move, int(case.move.columns[0])
+    policy, move = case.model.policy, case.wish if case.stopped_by == "budget" else case.move
+    column = int(move.columns[0])
     if case.stopped_by == "features":
         yield "Stop: no feature is left that could tell more about the class."
         return
     if column < 0:
         yield f"Stop: {policy.why_none}."
         return
-    feature, price = case.model.name_of(column), case.next_price
+    feature, price = case.model.name_of(column), float(move.prices[0])
     if case.stopped_by == "budget":
-        yield f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow."
-    elif len(case.history) >= policy.most_features and not policy.columns.size <= policy.most_features:
+        yield (
+            f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow, and nothing "
+            "that fits it is worth its price."
+        )
+    elif case.n_asked >= policy.most_features and not policy.columns.size <= policy.most_features:
         yield f"Stop: no more than {policy.most_features} features are asked of an instance."
     elif not np.isfinite(move.onward[0]):
         yield f"Stop: neither {feature!r} nor anything after it can pay for itself."
@@ -84,10 +102,10 @@ def _tells(case: Case, column: int) -> str:
 
 def _answers(case: Case, column: int) -> Iterator[str]:
     """What answers would lead to, the likely ones first."""
-    model = case.model
+    model, after = case.model, case.situation.paying(case.next_price)
     likely = sorted(model.beliefs.possibilities(case.knowledge, column), key=lambda one: -(one.chance or 0.0))
     for possible in likely[:_MOST_ANSWERS]:
-        belief, move = possible.after.posteriors, model.policy.act(possible.after)
+        belief, move = possible.after.posteriors, next_move(model.policy, possible.after, after)
         chance = "" if possible.chance is None else f" ({possible.chance:.0%})"
         what = f"decides {plain_value(model.classes[model.policy.decide(belief)[0]])!r}"
         if not move.stops[0]:

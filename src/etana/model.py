@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +13,17 @@ import numpy as np
 from etana.beliefs.base import Beliefs
 from etana.case import Case
 from etana.costs import ResolvedCosts
-from etana.kernels.walk import Outcomes
+from etana.dictionary import Description, Dictionary, words_of_range
+from etana.errors import InputError
+from etana.judgement import Judgement
 from etana.policies.base import Askable, Policy
 from etana.policies.expectation import Expectation
+from etana.policies.situation import Situation
 from etana.table import read_table
 from etana.walks import Acquisition, CompiledWalk, compiled_walk
 from etana.walks.acquisition import check_columns, read_budget
-from etana.walks.generic import simulate
-from etana.walks.generic import walk as generic_walk
+from etana.walks.generic import simulate, spending
+from etana.walks.rows import walk_rows
 
 __all__ = ["Model"]
 
@@ -35,15 +40,23 @@ class Model:
         Class labels, sorted.
     names : list of str, optional
         Names of the columns.
+    dictionary : Dictionary
+        What people may want to know of the features; it changes nothing that is decided.
+    judgement : Judgement, optional
+        What rows paid that the model had not seen, where that is known.
     """
 
     beliefs: Beliefs
     policy: Policy
     classes: np.ndarray
     names: list[str] | None = None
+    dictionary: Dictionary = field(default_factory=Dictionary)
+    judgement: Judgement | None = None
 
     def __post_init__(self) -> None:
         self.policy.check(self.beliefs)
+        if self.dictionary:
+            self.dictionary.check(self.column_names, self.levels)
 
     @property
     def n_features(self) -> int:
@@ -103,6 +116,12 @@ class Model:
         """How many features are expected to be asked."""
         return float(self.expectation.n_features)
 
+    @cached_property
+    def expected_spend(self) -> float:
+        """What an instance is expected to pay for features alone."""
+        known = self.policy.spending(self.expectation)
+        return spending(self.beliefs, self.policy) if known is None else known
+
     @property
     def optimality_gap(self) -> float | None:
         """How far above the least possible the expected cost can be at most; None if that is not known."""
@@ -118,6 +137,16 @@ class Model:
         policy = self.policy.at_prices(prices)
         return None if policy is None else replace(self, policy=policy)
 
+    def within_budget(self, max_cost: float) -> Model:
+        """The same beliefs with a policy that plans with a budget for each instance, and never spends more on it."""
+        policy = self.policy.within(read_budget(max_cost))
+        if policy is None:
+            raise InputError(
+                "this policy needs training rows to plan with a budget; call within_budget of the classifier that was "
+                "fitted, or pass max_cost to start and acquire"
+            )
+        return replace(self, policy=policy)
+
     def questions(self) -> list[Askable]:
         """Features that may be asked for, with their prices and how often they are asked, where that is known."""
         return self.policy.questions(self.expectation)
@@ -125,6 +154,35 @@ class Model:
     def range_of(self, column: int) -> tuple[float, float] | None:
         """Between which values it matters where a number lies; None for labels, or if it does not matter."""
         return self.beliefs.range_of(column)
+
+    def described(self, dictionary: Dictionary) -> Model:
+        """The same with these descriptions of features; what was worked out already is kept."""
+        new = replace(self, dictionary=dictionary)
+        vars(new).update({name: vars(self)[name] for name in ("expectation", "compiled") if name in vars(self)})
+        return new
+
+    def description_of(self, column: int) -> Description:
+        """What people may want to know of a column."""
+        return self.dictionary[str(self.name_of(column))]
+
+    def training_range(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest value of a column in training; None for labels, or where it is not known."""
+        return None if column in self.levels else self.beliefs.seen_range(column)
+
+    def doubt(self, column: int, value: Any) -> str | None:
+        """What is unusual about a number: outside the plausible range or, where none is given, that of training."""
+        if column in self.levels or not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        said, seen = self.description_of(column), self.training_range(column)
+        name = self.name_of(column)
+        if said.has_range:
+            if said.is_plausible(value):
+                return None
+            return f"{name!r} is {value:.10g}, outside of its plausible range, {said.range_words()}"
+        if seen is None or seen[0] <= value <= seen[1]:
+            return None
+        words = words_of_range(*seen, said.unit)
+        return f"{name!r} is {value:.10g}, outside of its training range, {words}"
 
     def name_of(self, column: int) -> Any:
         """Name of a column, or its index if there are no names."""
@@ -140,20 +198,66 @@ class Model:
         """The compiled walk of this pair of beliefs and policy, if there is one."""
         return compiled_walk(self.beliefs, self.policy)
 
-    def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
-        """Take every row through the policy; no instance is charged more than ``max_cost``."""
-        budget = read_budget(max_cost)
+    def column_of(self, feature: Any) -> int:
+        """Column index of a feature, given by its name, or by its index if the columns have no names."""
+        found = self._columns_by_name.get(feature) if isinstance(feature, str) else None
+        if found is None and isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+            found = int(feature) if self.names is None and 0 <= feature < self.n_features else None
+        if found is None:
+            some = ", ".join(map(repr, (self.names or range(self.n_features))[:8]))
+            raise InputError(
+                f"there is no feature {feature!r}; the features of this model are {some}"
+                f"{', ...' if self.n_features > 8 else ''}"
+            )
+        return found
+
+    @cached_property
+    def _columns_by_name(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.column_names)}
+
+    def acquire(self, X: Any, max_cost: float | None = None, known: Sequence[Any] | None = None) -> Acquisition:
+        """Take every row through the policy.
+
+        Parameters
+        ----------
+        X : table
+        max_cost : float, optional
+            No instance is charged more; of what fits the money left, the best is asked.
+        known : sequence of features, optional
+            Columns that are there for all rows and cost nothing: they are taken in before anything is asked.
+        """
+        situation = Situation(budget=read_budget(max_cost))
+        columns = sorted({self.column_of(feature) for feature in self._features(known)})
         table = read_table(X)
         check_columns(table, self.n_features, self.names)
-        walked: tuple[Outcomes, np.ndarray, np.ndarray | None]
-        if self.compiled is None:
-            walked = generic_walk(self.beliefs, self.policy, table, budget)
-        else:
-            walked = self.compiled.walk(table, budget)
-        outcomes, asked, starts = walked
+        outcomes, asked, starts, _ = walk_rows(self, table, situation, columns)
         labels = self.classes[outcomes.labels]
         return Acquisition(labels, outcomes.asked, outcomes.spent, outcomes.posteriors, asked, starts)
 
-    def start(self, max_cost: float | None = None) -> Case:
-        """A case that asks for one value at a time."""
-        return Case(self, read_budget(max_cost))
+    @staticmethod
+    def _features(known: Any) -> list[Any]:
+        if known is None:
+            return []
+        if isinstance(known, str) or not hasattr(known, "__iter__"):
+            raise InputError(f"known is {known!r}; it must be a list of features whose columns are there for all rows")
+        return list(known)
+
+    def start(self, max_cost: float | None = None, known: Mapping[Any, Any] | None = None, warn: bool = True) -> Case:
+        """A case that asks for one value at a time.
+
+        Parameters
+        ----------
+        max_cost : float, optional
+            The case is charged no more.
+        known : mapping from feature to value, optional
+            What is known already; it costs nothing.
+        warn : bool
+            Whether values outside of the plausible range, or that of training, are warned of; :meth:`doubt` tells too.
+        """
+        if known is not None and not isinstance(known, Mapping):
+            raise InputError(f"known is {known!r}; it must be a mapping from feature to value")
+        return Case(self, max_cost, known, warn)
+
+    def replay(self, record: Mapping[str, Any]) -> Case:
+        """The case that :meth:`etana.Case.record` tells of."""
+        return Case.replay(self, record)

@@ -6,15 +6,19 @@ Any model whose beliefs know how likely each answer is can be read so, whichever
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from etana.beliefs.base import Knowledge
 from etana.model import Model
+from etana.policies.base import Askable
 from etana.table import plain_value
 
-__all__ = ["Branch", "branches", "can_be_read", "export_text"]
+__all__ = ["Branch", "branches", "can_be_read", "export_text", "questions_by_chance"]
+
+_DEPTH, _LEAST, _MOST_STATES = 8, 0.002, 4000  # of the tree that says how often each feature is asked
 
 
 class Branch(NamedTuple):
@@ -60,6 +64,23 @@ def _answers(
         assert possible.chance is not None
         if reach * possible.chance >= least:
             yield possible.after, position, possible.words, reach * possible.chance
+
+
+def questions_by_chance(model: Model) -> list[Askable]:
+    """What may be asked, with how often: in the order of asking if there is one, else what is asked most often first.
+
+    Where each instance has an order of its own, chances are those of the first questions, up to a depth; what comes up
+    deeper or hardly ever has the chance 0.
+    """
+    asked = model.questions()
+    if model.order is not None or not can_be_read(model):
+        return asked
+    chances: dict[int, float] = {}
+    for branch in islice(branches(model, _DEPTH, _LEAST), _MOST_STATES):
+        if branch.asks >= 0:
+            chances[branch.asks] = chances.get(branch.asks, 0.0) + branch.reach
+    known = [one._replace(chance=min(chances.get(one.column, 0.0), 1.0)) for one in asked]
+    return sorted(known, key=lambda one: -(one.chance or 0.0))
 
 
 def export_text(model: Model, max_depth: int = 4, least: float = 0.01) -> str:

@@ -21,6 +21,9 @@ from etana.kernels import walk as kernel
 __all__ = ["Table", "check_labels", "plain_value", "read_table"]
 
 
+_ROWS_AT_ONCE = 4096
+
+
 class Table:
     """A table as columns of numbers, with levels for the categorical ones.
 
@@ -114,6 +117,27 @@ class Table:
             return Table(dense=out[:, None]).block([0], {0: levels[column]})[:, 0]
         return out
 
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest finite number of each column, (K,) each; (inf, -inf) where there is none."""
+        low, high = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
+        if not self.n_rows:
+            return low, high
+        if self.sparse is not None:
+            return _sparse_ranges(self.sparse)
+        left = set(range(self.n_features)) - set(self.categorical)
+        if self.dense is not None:
+            # Some rows at a time: a column of an array that is stored by rows takes long to read.
+            for first in range(0, self.n_rows, _ROWS_AT_ONCE):
+                part = self.dense[first : first + _ROWS_AT_ONCE]
+                np.fmin(low, np.fmin.reduce(part, axis=0), out=low)
+                np.fmax(high, np.fmax.reduce(part, axis=0), out=high)
+            left &= set(np.flatnonzero(np.isinf(low) | np.isinf(high)).tolist())
+        for k in left:
+            values = self.block([k])[:, 0]
+            finite = values[np.isfinite(values)]
+            low[k], high[k] = finite.min(initial=np.inf), finite.max(initial=-np.inf)
+        return low, high
+
     def _numbers(self, columns: Any) -> np.ndarray:
         """These columns of an array or a sparse matrix, float32 or float64."""
         if self.sparse is not None:
@@ -121,6 +145,19 @@ class Table:
         assert self.dense is not None
         array = self.dense[:, columns]
         return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def _sparse_ranges(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a sparse matrix, of whose columns only what is stored is looked at."""
+    stored = matrix.tocoo()
+    data, columns = stored.data.astype(np.float64), stored.col
+    finite = np.isfinite(data)
+    # What is not stored is zero.
+    full = np.bincount(columns, minlength=matrix.shape[1]) == matrix.shape[0]
+    low, high = np.where(full, np.inf, 0.0), np.where(full, -np.inf, 0.0)
+    np.minimum.at(low, columns[finite], data[finite])
+    np.maximum.at(high, columns[finite], data[finite])
+    return low, high
 
 
 def plain_value(value: Any) -> Any:

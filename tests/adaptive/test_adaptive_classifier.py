@@ -283,7 +283,7 @@ def test_the_same_seed_gives_the_same_bytes():
 def test_a_weight_is_so_many_rows(m):
     X, y = load_iris(return_X_y=True)
     weights = np.random.default_rng(0).integers(0, 4, len(y))
-    clf = AdaptiveClassifier(0.01, m=m, walks="model", look_ahead=False)
+    clf = AdaptiveClassifier(0.01, m=m, walks="model", look_ahead=False, temperature=1.0)
     a = clf.fit(X, y, sample_weight=weights).acquire(X)
     b = clf.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).acquire(X)
     np.testing.assert_allclose(a.posteriors, b.posteriors, rtol=1e-12)

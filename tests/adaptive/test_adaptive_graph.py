@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from etana.kernels import graph as kernel
 from etana.kernels.rules import normalise
 from etana.likelihood import Counts
 from etana.policies.instance_choice import ASK_ON, scale_of
+from etana.policies.situation import Situation
 from etana.table import read_table
 from etana.walks import generic
 from etana.walks import graph as graph_module
+from etana.walks.acquisition import read_budget
 from etana.walks.graph import GraphPool
 
 STRENGTHS = (np.inf, 20.0, 2.0, 0.5, 0.0)
@@ -95,7 +98,7 @@ def test_pruning_loses_nothing(seed):
         kernel.known(node, graph.nodes.links, offers.group, used, bought)
         belief = rng.dirichlet(np.full(graph.beliefs.priors.size, 0.5))
         found = [
-            choice.choose(belief, used, bought, rows, 0, e, o, graph.setting.floor, cells)
+            choice.choose(belief, used, bought, rows, 0, e, o, graph.setting.floor, np.inf, cells)
             for e, o in ((evidence, offers), unbounded)
         ]
         assert found[0] == found[1]
@@ -269,19 +272,27 @@ def tied(twin, one, two):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(STRENGTHS), st.integers(0, 2), st.sampled_from([np.inf, 0.03]))
-def test_the_graph_walks_as_the_loop_for_any_pair_does(seed, m, levels, budget):
-    """Compiled and generic walk: the same labels, features, costs and posteriors, bit for bit."""
+@given(
+    st.integers(0, 10**6), st.sampled_from(STRENGTHS), st.integers(0, 2), st.sampled_from([np.inf, 0.03]), st.booleans()
+)
+def test_the_graph_walks_as_the_loop_for_any_pair_does(seed, m, levels, budget, planned):
+    """Compiled and generic walk: the same labels, features, costs and posteriors, bit for bit, whether a budget is the
+    caller's or the policy's own."""
     data = made(seed, n_rows=20, n_features=5)
     beliefs = data.beliefs.with_strength(m)
     policy = data.policy(rule_of(seed), levels=levels)
+    policy = replace(policy, budget=budget) if planned else policy
     table = read_table(np.random.default_rng(seed).integers(-1, 5, (25, 5)).astype(float))
-    compiled = Model(beliefs, policy, np.arange(data.priors.size)).compiled
-    one, asked, starts = compiled.walk(table, budget)
-    other, other_asked, other_starts = generic.walk(beliefs, policy, table, budget)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
-    assert asked.tolist() == other_asked.tolist()
-    assert starts.tolist() == other_starts.tolist()
+    model = Model(beliefs, policy, np.arange(data.priors.size))
+    limit = None if planned else budget
+    walk = model.acquire(table, limit)
+    outcomes, asked, starts, _ = generic.walk(beliefs, policy, table, Situation(budget=read_budget(limit)))
+    assert walk.labels.tolist() == outcomes.labels.tolist()
+    assert walk.costs.tobytes() == outcomes.spent.tobytes()
+    assert walk.posteriors.tobytes() == outcomes.posteriors.tobytes()
+    assert (walk.costs <= read_budget(budget)).all()
+    for i, first in enumerate(starts.tolist()):
+        assert walk.features(i).tolist() == asked[first : first + outcomes.asked[i]].tolist()
 
 
 @settings(max_examples=25, deadline=None)

@@ -41,10 +41,10 @@ def test_expected_cost_is_the_mean_over_instances_of_the_model(name, m):
     X, y = LOADERS[name](return_X_y=True)
     clf = AdaptiveClassifier(0.01, m=m, look_ahead=False).fit(X, y)
     costs, asked = simulated(clf, 4000, seed=1)
-    error = np.hypot(costs.std() / np.sqrt(costs.size), clf.expected_cost_error_)
-    assert abs(costs.mean() - clf.expected_cost_) < 4 * error
-    assert abs(asked.mean() - clf.expected_n_features_) < 0.25
-    assert 0 < clf.expected_cost_error_ < 0.02
+    error = np.hypot(costs.std() / np.sqrt(costs.size), clf.expectation_.standard_error)
+    assert abs(costs.mean() - clf.model_.expected_cost) < 4 * error
+    assert abs(asked.mean() - clf.model_.expected_n_features) < 0.25
+    assert 0 < clf.expectation_.standard_error < 0.02
 
 
 def made_problem(seed):
@@ -61,13 +61,13 @@ def made_problem(seed):
 def against_fixed_order(X, y, prices, mistakes, look_ahead=False):
     """Expected cost under naive Bayes and its error, and that of the best stopping in each of two orders."""
     bins = Binner().fit(X, y)
-    settings = {"binning": bins, "m": np.inf, "walks": "model", "look_ahead": look_ahead}
+    settings = {"binning": bins, "m": np.inf, "walks": "model", "look_ahead": look_ahead, "temperature": 1.0}
     clf = AdaptiveClassifier(prices, mistakes, **settings).fit(X, y)
     fixed = [
-        ETANAClassifier(prices, mistakes, binning=bins, ordering=ordering).fit(X, y).expected_cost_
+        ETANAClassifier(prices, mistakes, binning=bins, ordering=ordering, temperature=1.0).fit(X, y).expected_cost_
         for ordering in ("information", "error")
     ]
-    return clf.expected_cost_, clf.expected_cost_error_, min(fixed)
+    return clf.model_.expected_cost, clf.expectation_.standard_error, min(fixed)
 
 
 @pytest.mark.parametrize("name", LOADERS)

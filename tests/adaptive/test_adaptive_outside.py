@@ -142,7 +142,7 @@ def invoke(*arguments, **options):
 def test_show_and_ask(model_file):
     shown = invoke("show", model_file / "m.etana")
     assert "ask 'test" in shown
-    assert "expected cost" in shown
+    assert "cost by the model itself" in shown
     talked = invoke("ask", model_file / "m.etana", input="why\n" + "skip\n" * 8)
     assert "Decision" in talked
     assert "bits" in talked

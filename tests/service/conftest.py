@@ -1,8 +1,8 @@
 """Model files to serve, and servers."""
 
 import databases
-import numpy as np
 import pytest
+from hostile import hostile_data
 from servers import Server, in_process
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
@@ -11,21 +11,6 @@ from etana.service.app import create_app
 from etana.service.limits import Limits
 from etana.service.models import Models
 from etana.service.store import Store
-
-HOSTILE = "size \"<script>alert('x')</script>\n/é日本\\"
-HOSTILE_LEVELS = ("la'rge\n<b>{{7*7}}", 'small/é"}')
-HOSTILE_CLASSES = ('<b>be"nign\n', "malignant/日本\\")
-
-
-def hostile_data():
-    """Numbers with holes, text, truth values; names and labels that break what is not escaped."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    area = X["mean area"]
-    X = X[["worst perimeter", "mean texture", "worst concave points", "mean area"]].copy()
-    X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
-    X[HOSTILE] = np.where(area > 700, *HOSTILE_LEVELS)
-    X["flag"] = area > 500
-    return X, np.where(y == 1, *HOSTILE_CLASSES)
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +35,12 @@ def folder(data, tmp_path_factory):
         "hostile": {"feature_costs": 0.002, "ordering": [4, 5, 0, 1, 2, 3]},
     }
     for name, (X, y) in data.items():
-        etana.save(etana.ETANAClassifier(random_state=0, **options[name]).fit(X, y), folder / f"{name}.etana")
+        etana.save(
+            etana.ETANAClassifier(**{"ordering": "error", "temperature": 1.0, "random_state": 0} | options[name]).fit(
+                X, y
+            ),
+            folder / f"{name}.etana",
+        )
     return folder
 
 
@@ -104,3 +94,44 @@ def start_server(tmp_path_factory):
     yield start
     for server in running:
         server.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser."""
+    from driving import ARGUMENTS, CHROMIUM, playwright
+
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browse(chromium, server):
+    """Opens browsers of one's own; at the end nothing was loaded from elsewhere, and nothing was refused or failed."""
+    contexts, requests, complaints, dialogs = [], [], [], []
+
+    def browse(base_url=server.url, **options):
+        context = chromium.new_context(base_url=base_url, **options)
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        context.on("request", lambda request: requests.append((request.url, base_url)))
+        context.on("console", lambda message: complaints.append(message.text))
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        context.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.accept()))
+        return context
+
+    browse.dialogs = dialogs
+    yield browse
+    for context in contexts:
+        context.close()
+    assert requests
+    assert [url for url, home in requests if not url.startswith((f"{home}/", "data:"))] == []
+    # Chromium complains of every page whose status is an error; that is no fault of the page.
+    assert [text for text in complaints if "Failed to load resource: the server responded" not in text] == []
+
+
+@pytest.fixture
+def page(browse):
+    return browse().new_page()

@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from hostile import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 
-from conftest import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from etana.service.limits import Limits
-from etana.service.problems import PROBLEM
+from etana.service.problems import PROBLEM, REASONS
 
 
 @pytest.fixture(scope="module")
@@ -14,12 +14,14 @@ def client(make_client):
     return make_client("wine", "hostile", limits=Limits(body=200_000, rows=50, cases=500))
 
 
-def is_problem(response, status, said=""):
+def is_problem(response, status, said="", reason=None):
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == PROBLEM
     content = response.json()
     assert content["status"] == status
     assert content["title"]
+    assert content["reason"] in REASONS
+    assert reason in (None, content["reason"]), content["reason"]
     assert said in content["detail"], content["detail"]
     return True
 
@@ -97,6 +99,62 @@ def test_of_two_answers_with_one_revision_the_second_is_refused(client):
     body = {"feature": case["question"]["name"], "value": 1.0, "revision": 0}
     assert client.post(url, json=body).status_code == 200
     assert is_problem(client.post(url, json=body), 409, "revision 1, not 0")
+
+
+def test_an_undo_that_is_sent_twice_takes_one_answer_back(client):
+    case = start(client, model="wine")
+    url = f"/v1/cases/{case['id']}"
+    for feature, value in ((case["question"]["name"], 3.06), ("malic_acid", 1.7)):
+        case = client.post(f"{url}/observations", json={"feature": feature, "value": value}).json()
+    for tell in ({"params": {"revision": 2}}, {"headers": {"If-Match": '"2"'}}):
+        client.delete(f"{url}/observations/last", **tell)
+    assert len(client.get(url).json()["history"]) == 1
+    by_header = client.delete(f"{url}/observations/last", headers={"If-Match": '"2"'})
+    assert is_problem(by_header, 412, "revision 3, not 2", "revision")
+    by_parameter = client.delete(f"{url}/observations/last", params={"revision": 2})
+    assert is_problem(by_parameter, 409, "revision 3, not 2", "revision")
+    assert client.delete(f"{url}/observations/last").json()["history"] == []  # without either, as ever
+
+
+def test_the_tag_of_a_case_is_its_revision_and_guards_every_change(client):
+    created = client.post("/v1/cases", json={"model": "wine"})
+    url, tag = created.headers["location"], created.headers["etag"]
+    assert tag == '"0"'
+    body = {"feature": created.json()["question"]["name"], "value": 3.06}
+    answered = client.post(f"{url}/observations", json=body, headers={"If-Match": tag})
+    assert answered.headers["etag"] == client.get(url).headers["etag"] == '"1"'
+    again = client.post(f"{url}/observations", json=body, headers={"If-Match": tag})
+    assert is_problem(again, 412, "revision 1, not 0", "revision")
+    assert is_problem(client.delete(url, headers={"If-Match": tag}), 412, "revision 1", "revision")
+    assert is_problem(client.delete(url, params={"revision": 0}), 409, "revision 1", "revision")
+    undone = client.delete(f"{url}/observations/last", headers={"If-Match": "*"})
+    assert undone.headers["etag"] == '"2"'
+    both = client.post(f"{url}/observations", json=body | {"revision": 2}, headers={"If-Match": '"1"'})
+    assert is_problem(both, 412, "send one of them", "revision")
+    for wrong in ("two", 'W/"2"', '"a"', '"1", "2"'):
+        response = client.delete(url, headers={"If-Match": wrong})
+        assert is_problem(response, 422, "If-Match", "parameter")
+    assert client.delete(url, headers={"If-Match": '"2"'}).status_code == 204
+
+
+def test_every_refusal_has_a_reason_for_programs(client):
+    case = start(client, model="wine")
+    url = f"/v1/cases/{case['id']}"
+    name = case["question"]["name"]
+
+    def tell(**body):
+        return client.post(f"{url}/observations", json=body)
+
+    assert is_problem(client.get("/v1/cases/" + "x" * 24), 404, reason="no_case")
+    assert is_problem(client.get("/v1/cases/x"), 404, reason="no_case")
+    assert is_problem(client.post("/v1/cases", json={"model": "nix"}), 404, reason="no_model")
+    assert is_problem(client.get("/v1/nothing"), 404, reason="no_page")
+    assert is_problem(client.put(url), 405, reason="method")
+    assert is_problem(client.delete(f"{url}/observations/last"), 409, reason="nothing_to_undo")
+    assert is_problem(tell(feature=name, value="high"), 422, reason="value")
+    assert is_problem(tell(feature=name), 422, reason="body")
+    assert is_problem(client.post(f"{url}/observations", content=b"{}"), 415, reason="media_type")
+    assert is_problem(client.get(url, params={"explain": "perhaps"}), 422, reason="parameter")
 
 
 # A body, the status it gets, and something its message says.

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import shutil
 import socket
 import threading
 
@@ -10,24 +9,15 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+from driving import CHROMIUM, PHONE, answer, asked, expect, follow, press, press_until, start, to_the_end
+from hostile import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from servers import Server
 
 import etana
-from conftest import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from etana.service.app import create_app
 from etana.service.models import Models
 from etana.service.store import Store
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = playwright.expect
-expect.set_options(timeout=20_000)
-
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
-PHONE = {"width": 390, "height": 844}
 TOKEN = "a-token-of-the-tests"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
@@ -43,86 +33,6 @@ def server(folder, start_server) -> Server:
 def api(server):
     with server.client() as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def browse(chromium, server):
-    """Opens browsers of one's own; at the end nothing was loaded from elsewhere, and nothing was refused or failed."""
-    contexts, requests, complaints, dialogs = [], [], [], []
-
-    def browse(base_url=server.url, **options):
-        context = chromium.new_context(base_url=base_url, **options)
-        context.set_default_timeout(30_000)
-        contexts.append(context)
-        context.on("request", lambda request: requests.append((request.url, base_url)))
-        context.on("console", lambda message: complaints.append(message.text))
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        context.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.accept()))
-        return context
-
-    browse.dialogs = dialogs
-    yield browse
-    for context in contexts:
-        context.close()
-    assert requests
-    assert [url for url, home in requests if not url.startswith((f"{home}/", "data:"))] == []
-    # Chromium complains of every page whose status is an error; that is no fault of the page.
-    assert [text for text in complaints if "Failed to load resource: the server responded" not in text] == []
-
-
-@pytest.fixture
-def page(browse):
-    return browse().new_page()
-
-
-def start(page, model) -> str:
-    """Start a case; returns its id."""
-    page.goto("/")
-    follow(page, page.locator(f"form:has([value={model}]) button").click)
-    return re.search(r"/cases/([\w-]{24})$", page.url)[1]
-
-
-def follow(page, act) -> None:
-    """Do something that leads to another page, and wait for that."""
-    with page.expect_navigation(wait_until="domcontentloaded"):
-        act()
-
-
-def press(page, name) -> None:
-    follow(page, page.get_by_role("button", name=name, exact=True).click)
-
-
-def asked(page) -> str | None:
-    """The name of the feature that is asked, as it stands in the page; None at the decision."""
-    return page.evaluate("document.getElementById('ask')?.textContent ?? null")
-
-
-def answer(page, value):
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        follow(page, page.locator("button[value=missing]").click)
-        return
-    choices = page.locator(".choice span").all_text_contents()
-    if choices:
-        text = ("no", "yes")[int(value)] if isinstance(value, bool | np.bool_) else value
-        field = page.locator(".choice input").nth(choices.index(text))
-        field.check()
-    else:
-        field = page.locator("#value")
-        field.fill(repr(float(value)))
-    follow(page, lambda: field.press("Enter"))
-
-
-def to_the_end(page, row):
-    while (name := asked(page)) is not None:
-        answer(page, row[name])
 
 
 def as_json(value):
@@ -167,7 +77,7 @@ def test_undo_missing_and_refresh(page, api):
     page.reload()
     history = api.get(f"/v1/cases/{case}").json()["history"]
     assert [(step["feature"], step["value"]) for step in history] == [(first, 3.06), (second, None)]
-    expect(page.locator(".path li").nth(1)).to_contain_text("not available")
+    expect(page.locator(".path li").nth(1)).to_contain_text("came back empty")
     press(page, "Undo the last answer")
     page.reload()
     assert asked(page) == second
@@ -255,19 +165,8 @@ def test_a_phone_needs_no_sideways_scrolling(browse, size):
     start(page, "hostile")
     while asked(page) is not None:
         fits()
-        follow(page, page.get_by_role("button", name="Not available").tap)
+        follow(page, page.get_by_role("button", name="Came back empty").tap)
     fits()
-
-
-def press_until(page, selector):
-    """Press Tab until this is focused, which must be seen to be so."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("s => document.activeElement.matches(s)", selector):
-            visible = "s => { const f = document.activeElement, e = f.closest('.choice') ?? f;"
-            assert page.evaluate(visible + " return parseFloat(getComputedStyle(e).outlineWidth) }") >= 2
-            return
-    raise AssertionError(f"the keyboard does not reach {selector}")
 
 
 def test_keyboard_only(page, data, folder):

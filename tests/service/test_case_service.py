@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from hostile import HOSTILE, HOSTILE_LEVELS
 
 import etana
-from conftest import HOSTILE, HOSTILE_LEVELS
 from etana.errors import InputError
 from etana.modelfile import load_model
 from etana.service.case_service import CaseService
@@ -148,7 +148,7 @@ def narrow(tmp_path_factory):
     path = tmp_path_factory.mktemp("narrow") / "narrow.etana"
     X, y = np.random.default_rng(0).normal(size=(60, 100)), np.arange(60) % 2
     X[:, 7] += 5 * y
-    etana.save(etana.ETANAClassifier(feature_costs=0.2).fit(X, y), path)
+    etana.save(etana.ETANAClassifier(feature_costs=0.2, ordering="error", temperature=1.0).fit(X, y), path)
     store = Store(":memory:", 100.0, 10)
     yield CaseService(Models([path]), store, Limits())
     store.close()
@@ -215,7 +215,10 @@ def test_a_case_does_not_go_on_with_another_model(folder, tmp_path, data):
     store = Store(":memory:", 100.0, 1000)
     cases = CaseService(Models([tmp_path]), store, Limits())
     wine, digits = cases.start("wine"), cases.start("digits")
-    etana.save(etana.ETANAClassifier(feature_costs=0.3).fit(*data["wine"]), tmp_path / "wine.etana")
+    etana.save(
+        etana.ETANAClassifier(feature_costs=0.3, ordering="error", temperature=1.0).fit(*data["wine"]),
+        tmp_path / "wine.etana",
+    )
     (tmp_path / "digits.etana").unlink()
     cases.models.reload()
     for act in (cases.get, lambda i: cases.answer(i, "flavanoids", 1.0), cases.undo):
@@ -249,7 +252,9 @@ def test_a_wide_model_takes_no_memory_for_columns_it_never_asks(folder, tmp_path
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 20_000)).astype(np.float32), np.arange(60) % 2
     X[:, 7] += 5 * y
-    etana.save(etana.ETANAClassifier(feature_costs=0.2).fit(X, y), tmp_path / "wide.etana")
+    etana.save(
+        etana.ETANAClassifier(feature_costs=0.2, ordering="error", temperature=1.0).fit(X, y), tmp_path / "wide.etana"
+    )
     store = Store(":memory:", 100.0, 2)
     cases = CaseService(Models([tmp_path]), store, Limits())
     cases.classify([{}], "wide")

@@ -218,7 +218,7 @@ assert done[1].attributes["http.response.status_code"] == 200
 assert f"{done[1].context.trace_id:032x}" == parent[3:35]
 assert case not in repr([(s.name, dict(s.attributes)) for s in done])
 """
-    from conftest import __file__ as here
+    from hostile import __file__ as here
 
     client = make_client("wine")
     model = client._transport._inner.app.state.cases.models._sources[0]

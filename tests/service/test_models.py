@@ -60,7 +60,9 @@ def test_a_reload_takes_what_is_new_and_keeps_what_is_not(models, folder):
     where, table = models
     wine, cancer = table.get("wine"), table.get("breast_cancer")
     X, y = load_wine(return_X_y=True, as_frame=True)
-    etana.save(etana.ETANAClassifier(feature_costs=0.5).fit(X, y), where / "wine.etana")
+    etana.save(
+        etana.ETANAClassifier(feature_costs=0.5, ordering="error", temperature=1.0).fit(X, y), where / "wine.etana"
+    )
     shutil.copy(folder / "digits.etana", where)
     assert table.reload() == []
     assert table.names == ["breast_cancer", "digits", "wine"]
@@ -120,7 +122,9 @@ def test_reloads_at_once_leave_one_table(models):
 
 
 def test_half_a_surrogate_pair_is_refused(tmp_path):
-    clf = etana.ETANAClassifier(feature_costs=0.01).fit([[0.0], [1.0]] * 20, np.array(["a\ud800", "b"] * 20))
+    clf = etana.ETANAClassifier(feature_costs=0.01, ordering="error", temperature=1.0).fit(
+        [[0.0], [1.0]] * 20, np.array(["a\ud800", "b"] * 20)
+    )
     etana.save(clf, tmp_path / "odd.etana")
     with pytest.raises(ModelFileError, match="no valid Unicode"):
         Models([tmp_path])

@@ -9,11 +9,11 @@ import time
 import numpy as np
 import pytest
 from browsing import Html, Visitor
+from hostile import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from servers import in_process
 from sklearn.datasets import load_wine
 
 import etana
-from conftest import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from etana import AdaptiveClassifier
 from etana.commands.classify import classify_file
 from etana.modelfile import load_model, save
@@ -445,7 +445,7 @@ def test_a_replaced_model_ends_its_cases(folder, tmp_path, data):
         visitor = Visitor(client)
         visitor.start("wine")
         page, case = visitor.answer(value="3"), visitor.case
-        etana.save(etana.ETANAClassifier(0.03).fit(*data["wine"]), file)
+        etana.save(etana.ETANAClassifier(0.03, ordering="error", temperature=1.0).fit(*data["wine"]), file)
         assert models.reload() == []
         assert "has changed" in visitor.get(case, 409).texts["main"]
         assert "Start another one" in visitor.post(f"{case}/undo", 409, page).texts["main"]
@@ -575,7 +575,10 @@ def runs(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("runs") / "runs.etana"
     labels = np.array(["=cmd|' /C calc'!A0", "+1", "fine"])[y]
-    save(etana.ETANAClassifier(feature_costs=0.001).fit(pd.DataFrame(frame), labels), path)
+    save(
+        etana.ETANAClassifier(feature_costs=0.001, ordering="error", temperature=1.0).fit(pd.DataFrame(frame), labels),
+        path,
+    )
     store = Store(":memory:", 100.0, 10)
     client = in_process(create_app(Models([path]), store))
     yield client

@@ -79,7 +79,7 @@ def test_of_answers_at_once_one_is_taken_whoever_gets_them(own):
 
 def test_models_reload_on_all(own, data):
     path = own.models / "wine.etana"
-    etana.save(etana.ETANAClassifier(feature_costs=0.1).fit(*data["wine"]), path)
+    etana.save(etana.ETANAClassifier(feature_costs=0.1, ordering="error", temperature=1.0).fit(*data["wine"]), path)
     new = read_metadata(path)["sha256"]
     own.signal(signal.SIGHUP)
 

@@ -12,6 +12,7 @@ on as two.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -20,11 +21,12 @@ import numpy as np
 from etana.binning import Binner
 from etana.errors import InputError
 from etana.kernels import rules
+from etana.kernels.walk import Bins, Cells
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Beliefs", "BinnedBeliefs", "BinnedKnowledge", "Knowledge", "Possibility"]
+__all__ = ["Arrangement", "Beliefs", "BinnedBeliefs", "BinnedKnowledge", "Knowledge", "Possibility"]
 
 
 class Knowledge(metaclass=ABCMeta):
@@ -49,6 +51,7 @@ class Knowledge(metaclass=ABCMeta):
     known: tuple[int, ...]
     posteriors: np.ndarray
     logs: np.ndarray
+    stage: int = 0  # of an order that binds the beliefs: how much of it lies behind
 
     @abstractmethod
     def after(self, column: int, values: np.ndarray) -> Knowledge:
@@ -58,9 +61,21 @@ class Knowledge(metaclass=ABCMeta):
     def take(self, rows: np.ndarray) -> Knowledge:
         """Some of the rows: indices or a mask."""
 
+    def before(self, column: int) -> Knowledge:
+        """The same rows, just before they take in a column: where an order binds them, what lies between is missing."""
+        return self
+
     def likelihoods(self, column: int) -> np.ndarray:
         """P(value v | class i, what is known) of each row, (n, V, N); only where values fall into bins."""
         raise InputError(f"{type(self).__name__} has no likelihoods: its beliefs put values into no bins")
+
+
+class Arrangement(NamedTuple):
+    """Values at hand, by column: those to take in, in this order, those that wait, and those of no use."""
+
+    taken: tuple[int, ...]
+    waiting: tuple[int, ...] = ()
+    useless: tuple[int, ...] = ()
 
 
 class Possibility(NamedTuple):
@@ -88,6 +103,7 @@ class Beliefs(metaclass=ABCMeta):
     priors: np.ndarray
     levels: dict[int, np.ndarray]
     has_likelihoods: ClassVar[bool] = False
+    bound: ClassVar[bool] = False  # whether columns can be taken in along one order only
 
     @property
     @abstractmethod
@@ -112,6 +128,25 @@ class Beliefs(metaclass=ABCMeta):
     def begin(self, n_rows: int) -> Knowledge:
         """Rows that know nothing."""
 
+    def arranged(self, given: Collection[int], asked: Sequence[int], closed: Collection[int] = ()) -> Arrangement:
+        """How values at hand are taken in: those that came unasked (in any order), and those that were asked for.
+
+        ``closed`` are columns that will not be asked. Unless an order binds the beliefs, what came unasked is taken in
+        first, by column, so that the order in which it came does not matter.
+        """
+        # All is taken in: a column that tells nothing leaves the belief as it is.
+        useless = sorted(set(given).difference(self.columns.tolist()))
+        return Arrangement((*sorted(given), *asked), (), tuple(useless))
+
+    def in_order(self, columns: np.ndarray) -> tuple[Bins, Cells] | None:
+        """Bins and log likelihoods of some columns, as the kernels take them, where these add up to the belief whatever
+        else is known; None where an answer means more or less after others."""
+        return None
+
+    def examples(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Training rows that these beliefs hold, as columns (C,) and codes (C, n); None if they hold none."""
+        return None
+
     @abstractmethod
     def meaning(self, column: int, value: float) -> str:
         """What is understood of a value, in words."""
@@ -119,6 +154,10 @@ class Beliefs(metaclass=ABCMeta):
     @abstractmethod
     def range_of(self, column: int) -> tuple[float, float] | None:
         """Between which values it matters where a number lies; None for labels, or where it does not matter."""
+
+    def seen_range(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest training value of a numeric column; None for labels, or where that is not known."""
+        return None
 
     @abstractmethod
     def possibilities(self, knowledge: Knowledge, column: int) -> list[Possibility]:
@@ -159,6 +198,10 @@ class BinnedBeliefs(Beliefs):
     def range_of(self, column: int) -> tuple[float, float] | None:
         """The outermost edges of a column's bins; None for labels, or where all values share a bin."""
         return self.binner.range_of(column)
+
+    def seen_range(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest training value of a numeric column; None for labels, or where that is not known."""
+        return self.binner.seen_range(column)
 
     def meaning(self, column: int, value: float) -> str:
         """The bin that a value falls into."""

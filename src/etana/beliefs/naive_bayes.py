@@ -20,7 +20,7 @@ from etana.beliefs.base import BinnedBeliefs, BinnedKnowledge, Knowledge
 from etana.binning import Binner
 from etana.kernels import walk as kernel
 from etana.kernels.walk import Bins, Cells
-from etana.likelihood import reorder_cells
+from etana.likelihood import reorder_cells, telling
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -46,8 +46,8 @@ class NaiveBayes(BinnedBeliefs):
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Columns with more than one bin."""
-        return np.flatnonzero(np.diff(self.binner.cell_offsets) > 1)
+        """Columns that can change a belief."""
+        return telling(self.cells, self.binner.cell_offsets, self.priors)
 
     @property
     def words(self) -> str:

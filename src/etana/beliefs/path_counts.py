@@ -28,7 +28,7 @@ from etana.errors import InputError
 from etana.kernels import choice as kernel
 from etana.kernels.choice import Evidence
 from etana.kernels.walk import Bins
-from etana.likelihood import Counts, reorder_cells
+from etana.likelihood import Counts, reorder_cells, tempered
 from etana.table import Table
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class PathCounts(BinnedBeliefs):
     classes, weights : arrays (n,)
     m : float
         Strength of the shrinkage.
+    temperature : float
+        Of the likelihoods; see :func:`etana.likelihood.tempered`.
     left_out : float
         Bound on the information per price of columns that are no candidates; 0 if all that tell anything are.
     """
@@ -70,6 +72,7 @@ class PathCounts(BinnedBeliefs):
     weights: np.ndarray
     m: float = np.inf
     left_out: float = 0.0
+    temperature: float = 1.0
 
     @classmethod
     def learn(
@@ -88,6 +91,11 @@ class PathCounts(BinnedBeliefs):
         ranked = several[np.argsort(-rate[several], kind="stable")]
         candidates = np.sort(ranked[:most])
         codes = binner.encode(table, candidates)
+        for place, column in enumerate(candidates.tolist()):
+            if column in counts.labels:
+                # Rows with a rare label say nothing of others that have it: pooled, naive Bayes speaks for it alone.
+                rare = np.append(counts.rare_labels(column), False)
+                codes[place, rare[codes[place]]] = -1
         # Codes are what takes room: a byte for most columns. A negative bound asks for a signed type, for -1.
         small = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
         cells, _ = reorder_cells(likelihoods, counts.offsets, candidates)
@@ -124,6 +132,10 @@ class PathCounts(BinnedBeliefs):
         """The same rows, shrunk with another strength."""
         return replace(self, m=float(m))
 
+    def at_temperature(self, temperature: float) -> PathCounts:
+        """The same rows, naive Bayes believed less."""
+        return replace(self, temperature=float(temperature))
+
     def without_rows(self) -> PathCounts:
         """Naive Bayes only."""
         return replace(self, codes=self.codes[:, :0], classes=self.classes[:0], weights=self.weights[:0])
@@ -132,10 +144,11 @@ class PathCounts(BinnedBeliefs):
     def evidence(self) -> Evidence:
         """All of it, as the kernels take it."""
         # v log v goes to 0 with v: cells without probability add nothing to the entropy.
-        cells = np.where(self.table > 0, self.table * np.log(np.maximum(self.table, 1e-300)), 0.0)
+        table = tempered(self.table, self.offsets, self.priors, self.temperature)
+        cells = np.where(table > 0, table * np.log(np.maximum(table, 1e-300)), 0.0)
         return Evidence(
-            self.codes, self.classes, self.weights, self.offsets, self.table, _sums(cells, self.offsets),
-            _radius(self.table, self.offsets), self.m,
+            self.codes, self.classes, self.weights, self.offsets, table, _sums(cells, self.offsets),
+            _radius(table, self.offsets), self.m,
         )  # fmt: skip
 
     def candidate(self, column: int) -> int:
@@ -151,6 +164,10 @@ class PathCounts(BinnedBeliefs):
         every = np.arange(self.classes.size if self.m < np.inf else 0)
         return PathKnowledge(self, (), np.tile(logs - logs.max(), (n_rows, 1)), (every,) * n_rows, ((),) * n_rows)
 
+    def examples(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The training rows, where there are any."""
+        return (self.candidates, self.codes) if self.codes.size else None
+
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Training rows are part of it, as codes, unless these beliefs are naive Bayes."""
         # Who stores naive Bayes stores no rows.
@@ -159,7 +176,8 @@ class PathCounts(BinnedBeliefs):
             "priors": kept.priors, "candidates": kept.candidates, "table": kept.table, "codes": kept.codes,
             "classes": kept.classes, "weights": kept.weights,
         }  # fmt: skip
-        return arrays, {"binner": kept.binner, "m": kept.m, "left_out": kept.left_out}
+        values = {"binner": kept.binner, "m": kept.m, "left_out": kept.left_out, "temperature": kept.temperature}
+        return arrays, values
 
     @classmethod
     def restore(cls, stored: State, n_classes: int) -> PathCounts:
@@ -181,7 +199,8 @@ class PathCounts(BinnedBeliefs):
         # Sums of weights are denominators of the likelihoods on a path.
         if m < np.inf and not np.isfinite(weights.sum() + m):
             raise InputError("the weights of the training rows are too large")
-        return cls(binner, stored.priors(n_classes), candidates, table, codes, classes, weights, m, left_out)
+        heat = stored.number("temperature", 1.0)
+        return cls(binner, stored.priors(n_classes), candidates, table, codes, classes, weights, m, left_out, heat)
 
 
 @dataclass(frozen=True)
@@ -202,8 +221,9 @@ class PathKnowledge(BinnedKnowledge):
         # A column that is no candidate tells nothing: it becomes known, and belief and rows stay.
         if feature < 0:
             return replace(self, known=known, codes=paths)
-        with np.errstate(divide="ignore"):
-            likelihoods = np.log(self.likelihoods(column))
+        likelihoods = self.likelihoods(column)
+        # As the decision graph does, to the last bit.
+        kernel.take_logarithms(likelihoods)
         rows = []
         for r, code in enumerate(codes.tolist()):
             if code >= 0:

@@ -11,7 +11,7 @@ from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
-from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, learn_paths
+from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, held_out_spend, learn_paths
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
 from etana.policies.instance_choice import InstanceChoice
@@ -56,6 +56,10 @@ class AdaptiveClassifier(BinnedClassifier):
         Most states that are remembered; the path of one instance is, whatever its length.
     random_state : int, RandomState or Generator, optional
         Seed of folds and draws; None is a fixed seed.
+    identifiers : "auto" or sequence
+        As for :class:`etana.ETANAClassifier`.
+    temperature : "auto" or number >= 1
+        As for :class:`etana.ETANAClassifier`; of naive Bayes, towards which the rows of a path are shrunk.
 
     Attributes
     ----------
@@ -70,7 +74,11 @@ class AdaptiveClassifier(BinnedClassifier):
     graph_ : Graph
         The decision graph; ``export_text()`` writes it out, :class:`etana.plots.GraphDisplay` draws it.
     expected_cost_, expected_cost_error_, expected_n_features_ : float
-        What the model expects of an instance, estimated from instances drawn from it; the error is one standard error.
+        What an instance is expected to pay and to be asked: what held-out training rows paid on the way that was
+        chosen. Without them (under ``walks="model"``, or loaded and given new prices) it is what the model expects,
+        estimated from instances drawn from it, which is always in ``model_``. The error is one standard error.
+    temperature_ : float
+        The temperature that is used.
     binner_, counts_ : Binner, Counts
         Bins, and training counts in them.
 
@@ -99,6 +107,8 @@ class AdaptiveClassifier(BinnedClassifier):
         max_features: int | None = None,
         max_nodes: int = 2**18,
         random_state: Any = None,
+        identifiers: Any = "auto",
+        temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -112,6 +122,8 @@ class AdaptiveClassifier(BinnedClassifier):
         self.max_features = max_features
         self.max_nodes = max_nodes
         self.random_state = random_state
+        self.identifiers = identifiers
+        self.temperature = temperature
 
     @property
     def graph_(self) -> Graph:
@@ -130,7 +142,7 @@ class AdaptiveClassifier(BinnedClassifier):
         """
         return export_text(self._solved(), max_depth, least)
 
-    pairing = PathCounts, InstanceChoice
+    pairings = ((PathCounts, InstanceChoice),)
     m_: float
     look_ahead_: int
     cv_costs_: dict[Way, float]
@@ -145,7 +157,7 @@ class AdaptiveClassifier(BinnedClassifier):
         "max_features": either(whole(least=1), none),
         "max_nodes": whole(least=1),
     }
-    _carried = (*BinnedClassifier._carried, "_paths", "m_", "look_ahead_")
+    _carried = (*BinnedClassifier._carried, "_paths", "m_", "look_ahead_", "cv_costs_")
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
@@ -170,8 +182,9 @@ class AdaptiveClassifier(BinnedClassifier):
                 "this classifier was loaded from a file, which does not hold the held-out training rows that new "
                 "prices need; use the classifier that was fitted, or fit again"
             )
-        fitted = fit_choice(self._paths, prices, mistakes, settings, way)
+        fitted = fit_choice(self._paths, prices, mistakes, settings, way, None if way is None else self.temperature_)
         (self.m_, self.look_ahead_), self.cv_costs_ = fitted.way, fitted.costs
+        self.temperature_, self._held_out = fitted.beliefs.temperature, fitted.held_out
         model = Model(fitted.beliefs, fitted.policy, self.classes_, self._names())
         self._compiled(model).compile()
         return model
@@ -182,7 +195,16 @@ class AdaptiveClassifier(BinnedClassifier):
         return model.compiled
 
     def _settings(self) -> ChoiceSettings:
-        return ChoiceSettings(self.m, self.look_ahead, self.walks, self.max_features, self.max_nodes, self._seed())
+        return ChoiceSettings(
+            self.m, self.look_ahead, self.walks, self.max_features, self.max_nodes, self._seed(), self.temperature
+        )
+
+    def mean_spend(self) -> float:
+        """What an instance is expected to pay for features alone: held-out rows, where there are any."""
+        policy = self._solved().policy
+        assert isinstance(policy, InstanceChoice)
+        held_out = held_out_spend(self._paths, policy, self.m_, self.temperature_)
+        return super().mean_spend() if held_out is None else held_out
 
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The counts, and what held-out rows paid."""

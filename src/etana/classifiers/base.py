@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,11 +14,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from etana.beliefs.base import Beliefs
 from etana.binning import Binner
 from etana.case import Case, run_case
+from etana.classifiers.budgets import at_price, price_for
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
+from etana.dictionary import Dictionary
 from etana.errors import InputError
-from etana.likelihood import Counts
+from etana.learning.identifiers import resolve_identifiers
+from etana.learning.temperature import HeldOutCost
+from etana.likelihood import Counts, rows_worth
 from etana.model import Model
-from etana.parameters import anything, check_parameters, either, instance_of, one_of, seed, whole
+from etana.parameters import anything, check_parameters, either, instance_of, number, one_of, seed, sequence, whole
 from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table, check_labels, plain_value, read_table
@@ -27,9 +31,9 @@ from etana.walks import Acquisition
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["AcquiringClassifier", "BinnedClassifier"]
+__all__ = ["UNCHANGED", "AcquiringClassifier", "BinnedClassifier"]
 
-_UNCHANGED = object()
+UNCHANGED = object()
 
 
 class AcquiringClassifier(ClassifierMixin, BaseEstimator):
@@ -38,24 +42,31 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     feature_costs: Any
     misclassification_costs: Any
     random_state: Any
+    identifiers: Any
 
     classes_: np.ndarray
     _model: Model | None
+    _dictionary: Dictionary | None = None
+    _held_out: HeldOutCost | None = None  # what rows paid that the fit held out, if any
 
-    _parameters: ClassVar = {"feature_costs": anything, "misclassification_costs": anything, "random_state": seed}
+    _parameters: ClassVar = {
+        "feature_costs": anything, "misclassification_costs": anything, "random_state": seed,
+        "identifiers": either(one_of("auto"), sequence("columns that number the rows")),
+    }  # fmt: skip
 
-    pairing: ClassVar[tuple[type[Beliefs], type[Policy]]]  # what its models are made of
+    pairings: ClassVar[tuple[tuple[type[Beliefs], type[Policy]], ...]]  # what its models may be made of
 
     # What the same classifier under new prices takes over.
-    _carried: tuple[str, ...] = ("classes_", "n_features_in_", "feature_names_in_")
+    _carried: tuple[str, ...] = ("classes_", "n_features_in_", "feature_names_in_", "_dictionary")
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Check everything, learn from the rows, and make the model."""
         check_parameters(self)
         table, codes, weights = self._read(X, y, sample_weight, reset=True)
+        weights = rows_worth(weights)
         prices, mistakes = self._resolve_costs()
         self._learn(table, codes, weights, prices, mistakes)
-        self._model = self._make_model(prices, mistakes)
+        self._model = self._named_model(prices, mistakes)
         return self
 
     def _learn(
@@ -68,11 +79,15 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """Beliefs and a policy for these prices."""
         raise AssertionError("each classifier makes its model")
 
+    def _named_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
+        """The model, with what is said of its features."""
+        return self._make_model(prices, mistakes).described(self._dictionary or Dictionary())
+
     def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
         return prices, resolve_mistakes(self.misclassification_costs, self.classes_.size)
 
-    def acquire(self, X: Any, max_cost: float | None = None) -> Acquisition:
+    def acquire(self, X: Any, max_cost: float | None = None, known: Sequence[Any] | None = None) -> Acquisition:
         """Classify rows, asking of each only the features that pay.
 
         Parameters
@@ -80,12 +95,14 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         X : array, sparse matrix or data frame, (n, K)
             Only the values that are asked for are read.
         max_cost : float, optional
-            No instance is charged more than this for its features.
+            No instance is charged more than this for its features; of what fits the money left, the best is asked.
+        known : sequence of features, optional
+            Names (or indices, if there are no names) of columns that are there for all rows and cost nothing.
         """
         model = self._solved()
         table = read_table(X)
         self._note_features(X, table, reset=False)
-        return model.acquire(table, max_cost)
+        return model.acquire(table, max_cost, known)
 
     def predict(self, X: Any) -> np.ndarray:
         """Decided class of each row."""
@@ -95,27 +112,98 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """Belief in each class at the stop."""
         return self.acquire(X).posteriors
 
-    def start(self, max_cost: float | None = None) -> Case:
-        """A case that asks for one feature at a time."""
-        return self._solved().start(max_cost)
+    def start(self, max_cost: float | None = None, known: Mapping[Any, Any] | None = None) -> Case:
+        """A case: one instance, any value at any time.
 
-    def ask(self, fetch: Callable[[Any], Any] | Mapping[Any, Callable[[], Any]], max_cost: float | None = None) -> Case:
+        Parameters
+        ----------
+        max_cost : float, optional
+            The case is charged no more than this.
+        known : mapping from feature to value, optional
+            What is known before the first question; it costs nothing.
+        """
+        return self._solved().start(max_cost, known)
+
+    def ask(
+        self, fetch: Callable[[Any], Any] | Mapping[Any, Callable[[], Any]], max_cost: float | None = None,
+        known: Mapping[Any, Any] | None = None,
+    ) -> Case:  # fmt: skip
         """Run a case to its end, calling ``fetch(name)``, or ``fetch[name]()``, only for what is needed."""
-        return run_case(self.start(max_cost), fetch)
+        return run_case(self.start(max_cost, known), fetch)
 
-    def with_costs(self, feature_costs: Any = _UNCHANGED, misclassification_costs: Any = _UNCHANGED) -> Self:
+    def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
         """The same classifier under new prices: no data, no new fit, only what depends on prices is made again."""
         check_is_fitted(self)
-        new = clone(self)
-        if feature_costs is not _UNCHANGED:
+        new = self._copy()
+        if feature_costs is not UNCHANGED:
             new.feature_costs = feature_costs
-        if misclassification_costs is not _UNCHANGED:
+        if misclassification_costs is not UNCHANGED:
             new.misclassification_costs = misclassification_costs
+        new._model = new._named_model(*new._resolve_costs())
+        return new
+
+    def _copy(self) -> Self:
+        """The same parameters, and what was learnt whatever the prices."""
+        new = clone(self)
         for name in self._carried:
             if hasattr(self, name):
                 setattr(new, name, getattr(self, name))
-        new._model = new._make_model(*new._resolve_costs())
         return new
+
+    def within_budget(self, max_cost: float) -> Self:
+        """The same classifier with a policy that plans with a budget for each instance, and never spends more on it.
+
+        It is made for this budget: its ``expected_cost_`` is what it really expects to pay. A larger budget never has
+        a larger one, under the model. ``acquire(X, max_cost=...)`` keeps the policy as it is, and turns to what fits
+        only where the policy asks for what does not.
+        """
+        return self._with_model(self._solved().within_budget(max_cost))
+
+    def _with_model(self, model: Model) -> Self:
+        new = self._copy()
+        new._model = model
+        return new
+
+    def price_for(self, mean_cost: float) -> float:
+        """What a unit of money must count for against mistakes, so that instances pay no more than this in the mean.
+
+        Found on held-out walks where the classifier has them, else by its own expectation. At 1 prices are as they
+        are; see :mod:`etana.classifiers.budgets`.
+        """
+        return price_for(self, mean_cost)
+
+    def for_budget(self, mean_cost: float) -> Self:
+        """The same classifier at the price at which instances pay no more than ``mean_cost`` for features in the mean.
+
+        Features cost what they cost; mistakes are divided by :meth:`price_for`.
+        """
+        return at_price(self, price_for(self, mean_cost))
+
+    def mean_spend(self) -> float:
+        """What an instance is expected to pay for features alone."""
+        return self._solved().expected_spend
+
+    def describe(self, dictionary: Dictionary | Mapping[str, Any]) -> Self:
+        """Say what the features are: words, units, plausible ranges, choices, by name.
+
+        They are shown wherever a question is asked, travel in the model file and change nothing that is decided. A new
+        fit forgets them.
+
+        Parameters
+        ----------
+        dictionary : Dictionary, or what makes one
+            A mapping from names of features to mappings; features may be left out.
+        """
+        model = self._solved()
+        words = dictionary if isinstance(dictionary, Dictionary) else Dictionary(dictionary)
+        self._model = model.described(words)
+        self._dictionary = words
+        return self
+
+    @property
+    def dictionary_(self) -> Dictionary:
+        """What is said of the features; see :meth:`describe`."""
+        return self._solved().dictionary
 
     @property
     def model_(self) -> Model:
@@ -129,18 +217,22 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def expected_cost_(self) -> float:
-        """Expected cost of an instance, features and mistakes."""
-        return self._solved().expected_cost
+        """Expected cost of an instance, features and mistakes: what held-out training rows paid, where some were held
+        out, else what the model expects (``model_.expected_cost``)."""
+        model, held_out = self._solved(), self._held_out
+        return model.expected_cost if held_out is None else held_out.cost
 
     @property
     def expected_cost_error_(self) -> float:
         """One standard error of the expected cost; 0 where it is exact."""
-        return self._solved().expectation.standard_error
+        model, held_out = self._solved(), self._held_out
+        return model.expectation.standard_error if held_out is None else held_out.error
 
     @property
     def expected_n_features_(self) -> float:
-        """Expected number of features asked of an instance."""
-        return self._solved().expected_n_features
+        """Expected number of features asked of an instance, as for the expected cost."""
+        model, held_out = self._solved(), self._held_out
+        return model.expected_n_features if held_out is None else held_out.n_features
 
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What a model file holds of the fit besides the model."""
@@ -177,6 +269,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
                 f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes "
                 f"{self.classes_.tolist()}; name all classes in the first call: partial_fit(X, y, classes=...)"
             )
+        if reset:
+            self._dictionary = None  # of the features that were there before
         return table, codes, weights
 
     def _note_features(self, X: Any, table: Table, reset: bool) -> None:
@@ -205,7 +299,7 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     def _solved(self) -> Model:
         check_is_fitted(self)
         if self._model is None:
-            self._model = self._make_model(*self._resolve_costs())
+            self._model = self._named_model(*self._resolve_costs())
         return self._model
 
     def __sklearn_tags__(self) -> Any:
@@ -225,8 +319,11 @@ class BinnedClassifier(AcquiringClassifier):
     priors: Any
     missing: Any
 
+    temperature: Any
+
     binner_: Binner
     counts_: Counts
+    temperature_: float
 
     _parameters: ClassVar = {
         "n_bins": either(one_of("auto"), whole(least=1)),
@@ -235,8 +332,9 @@ class BinnedClassifier(AcquiringClassifier):
         ),
         "missing": one_of("skip", "bin"),
         "priors": anything,
+        "temperature": either(one_of("auto"), number(least=1.0)).cure("1 believes the counts as they are"),
     }
-    _carried = (*AcquiringClassifier._carried, "binner_", "counts_")
+    _carried = (*AcquiringClassifier._carried, "binner_", "counts_", "temperature_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from training data.
@@ -246,7 +344,8 @@ class BinnedClassifier(AcquiringClassifier):
         X : array, sparse matrix or data frame, (n, K)
         y : array (n,)
         sample_weight : array (n,), optional
-            A weight counts as that many copies of the row.
+            A weight counts as that many copies of the row; weights that sum to less than the rows they stand for,
+            such as shares of one, only say how rows compare (:func:`etana.likelihood.rows_worth`).
         """
         return self._fit(X, y, sample_weight)
 
@@ -264,10 +363,13 @@ class BinnedClassifier(AcquiringClassifier):
         n = self.classes_.size
         if isinstance(self.binning, Binner):
             self._use_given_bins(table)
-            self.counts_ = Counts.of(self.binner_, table, codes, weights, n)
-            return
-        self.binner_ = Binner(self.binning, self.n_bins, self.missing)
-        self.counts_ = Counts.learn(self.binner_, table, codes, weights, n)
+            counts = Counts.of(self.binner_, table, codes, weights, n)
+        else:
+            self.binner_ = Binner(self.binning, self.n_bins, self.missing)
+            counts = Counts.learn(self.binner_, table, codes, weights, n)
+        self.counts_ = counts.without(resolve_identifiers(self.identifiers, table))
+        self.temperature_ = 1.0 if isinstance(self.temperature, str) else float(self.temperature)
+        self._held_out = None
 
     def _use_given_bins(self, table: Table) -> None:
         if not hasattr(self.binning, "edges"):
@@ -294,7 +396,10 @@ class BinnedClassifier(AcquiringClassifier):
 
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The counts."""
-        return {"cells": self.counts_.cells, "classes": self.counts_.classes}, {}
+        silent = np.array(self.counts_.silent, dtype=np.int64)
+        held_out = [] if self._held_out is None else [list(self._held_out)]
+        values = {"temperature": self.temperature_, "held_out": held_out}
+        return {"cells": self.counts_.cells, "classes": self.counts_.classes, "silent": silent}, values
 
     def restore_learnt(self, stored: State) -> None:
         """The counts; bins are those of the beliefs."""
@@ -304,4 +409,10 @@ class BinnedClassifier(AcquiringClassifier):
         for counts in (cells, totals):
             if not (np.isfinite(counts).all() and (counts >= 0).all()):
                 raise InputError("a training count is negative or not finite")
-        self.counts_ = Counts(cells, offsets, totals)
+        silent = stored.array("silent", (None,), np.int64)
+        if (silent < 0).any() or (silent >= self.binner_.n_features).any():
+            raise InputError("a column that is no evidence is not there")
+        self.counts_ = Counts(cells, offsets, totals, self.binner_.pooled).without(silent)
+        self.temperature_ = stored.number("temperature", 1.0)
+        found = [HeldOutCost(*map(float, row)) for row in stored.rows("held_out", 3)]
+        self._held_out = found[0] if found else None

@@ -8,17 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from etana.beliefs.naive_bayes import NaiveBayes
+from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import CostWarning, InputError
-from etana.likelihood import Counts
+from etana.learning.temperature import coolest, hold_out
+from etana.likelihood import Counts, tempered
 from etana.model import Model
-from etana.ordering import order_features, search_order
+from etana.ordering import choose_order
 from etana.parameters import check_parameters, either, flag, has_method, none, one_of, sequence, whole
 from etana.policies import GridSolver, Solver, StoppingPolicy, ThresholdSolver, solver_for
 from etana.policies.bounds import ForeignPolicy
 from etana.policies.fixed_order import FixedOrder, problem_of
 from etana.problem import Problem
+from etana.table import Table
 
 __all__ = ["ETANAClassifier", "FETANAClassifier"]
 
@@ -27,11 +30,11 @@ class _StoppingClassifier(BinnedClassifier):
     """Shared by all classifiers with a fixed order of features."""
 
     ordering: Any
-    pairing = NaiveBayes, FixedOrder
+    pairings = ((NaiveBayes, FixedOrder),)
 
     _parameters: ClassVar = {
         "ordering": either(
-            one_of("error", "variance", "information", "cost"), sequence("an array of all column indices")
+            one_of("auto", "error", "variance", "information", "cost"), sequence("an array of all column indices")
         )
     }
 
@@ -46,6 +49,8 @@ class _StoppingClassifier(BinnedClassifier):
         ----------
         classes : array, optional
             All labels that can occur; needed in the first call unless its block has them all.
+        sample_weight : array (n,), optional
+            A weight counts as that many copies of the row, whatever the weights of a block sum to: blocks must add up.
         """
         if not hasattr(self, "counts_"):
             check_parameters(self)
@@ -63,9 +68,22 @@ class _StoppingClassifier(BinnedClassifier):
                 )
             table, codes, weights = self._read(X, y, sample_weight, reset=False, classes=self.classes_)
             block = Counts.of(self.binner_, table, codes, weights, self.classes_.size)
-            self.counts_ = self.counts_.merge(block)
+            self.counts_, self.binner_ = self.counts_.merge(block), self.binner_.seeing(table)
         self._model = None
         return self
+
+    def _learn(
+        self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
+    ) -> None:
+        super()._learn(table, codes, weights, prices, mistakes)
+        if self.temperature != "auto":
+            return
+        given, silent = isinstance(self.binning, Binner), np.array(self.counts_.silent, dtype=np.int64)
+        rows = hold_out((table, codes, weights), self.binner_, given, silent, self.classes_.size, self._seed())
+        if rows is not None:
+            terms = self._resolve_priors, self.ordering, prices, mistakes, self._seed()
+            self.temperature_, paid = coolest(lambda t: rows.walk(t, *terms))
+            self._held_out = paid.mean()
 
     @property
     def problem_(self) -> Problem:
@@ -84,7 +102,7 @@ class _StoppingClassifier(BinnedClassifier):
 
     @property
     def optimality_gap_(self) -> float:
-        """How far above the least possible expected cost ``expected_cost_`` is at most, in units of cost."""
+        """How far above the least possible expected cost ``policy_.expected_cost`` is at most, in units of cost."""
         return self.policy_.gap
 
     def _solver(self) -> Solver:
@@ -92,11 +110,9 @@ class _StoppingClassifier(BinnedClassifier):
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         counts = self.counts_
-        priors, likelihoods = self._resolve_priors(counts.classes), counts.likelihoods()
-        if isinstance(self.ordering, str) and self.ordering == "cost":
-            order = search_order(counts, likelihoods, priors, prices, mistakes, self._seed())
-        else:
-            order = order_features(self.ordering, counts, likelihoods, priors, prices.full)
+        priors = self._resolve_priors(counts.classes)
+        likelihoods = tempered(counts.likelihoods(), counts.offsets, priors, self.temperature_)
+        order = choose_order(self.ordering, counts, likelihoods, priors, prices, mistakes, self._seed())
         beliefs = NaiveBayes(self.binner_, likelihoods, priors)
         problem = problem_of(beliefs, order, prices, mistakes)
         solution = self._solver().solve(problem)
@@ -121,9 +137,11 @@ class ETANAClassifier(_StoppingClassifier):
         Number of bins (for supervised bins: the largest number); see :mod:`etana.binning`.
     binning : {"supervised", "quantile", "uniform", "published"} or a fitted Binner
         How numeric columns are cut into bins.
-    ordering : {"error", "variance", "information", "cost"} or array (K,) of column indices
+    ordering : {"auto", "error", "variance", "information", "cost"} or array (K,) of column indices
         Which feature comes first; see :mod:`etana.ordering`. ``"cost"`` searches for an order of low expected cost,
-        group discounts and mistakes included, and takes longer.
+        group discounts and mistakes included, and takes longer, seconds at most; ``"auto"`` does so where it is
+        affordable, and takes ``"information"`` per price where it is not. A feature that cannot change the belief is
+        not asked, whatever the order.
     priors : {"empirical", "uniform"} or array (N,)
         Class probabilities before any feature is known.
     solver : {"auto", "exact", "points", "grid"} or a solver object
@@ -132,6 +150,13 @@ class ETANAClassifier(_StoppingClassifier):
         A missing value is paid for; it is no evidence, or has a bin of its own.
     random_state : int, RandomState or Generator, optional
         Seed of whatever is drawn; None is a fixed seed.
+    identifiers : "auto" or sequence
+        Columns that only number the rows and are no evidence. ``"auto"`` finds numbers that are whole, all different
+        and in step with the rows (or called ``id`` or the like), warns (:class:`etana.errors.IdentifierWarning`) and
+        leaves them out; a sequence of names or indices leaves out these and no others, ``[]`` none.
+    temperature : "auto" or number >= 1
+        How far evidence is believed: ratios of likelihoods are raised to 1/T. ``"auto"`` takes the T at which held-out
+        training rows pay least (:mod:`etana.learning.temperature`); counts alone, as of ``partial_fit``, have T = 1.
 
     Attributes
     ----------
@@ -139,12 +164,16 @@ class ETANAClassifier(_StoppingClassifier):
         As everywhere in scikit-learn.
     problem_, policy_ : Problem, Policy
         What was solved, and the solution.
-    feature_order_ : array (K,)
-        Column indices in the order in which they are asked.
-    expected_cost_, expected_n_features_ : float
-        What the model expects of an instance; by class and by stage in ``policy_.expectation``.
+    feature_order_ : array
+        Column indices in the order in which they are asked; features that tell nothing about the class are not in it.
+    expected_cost_, expected_cost_error_, expected_n_features_ : float
+        What an instance is expected to pay and to be asked: what training rows paid that were held out to choose the
+        temperature. Without them (a temperature that is given, ``partial_fit``, ``with_costs``) it is what the model
+        expects, which is always in ``policy_``, by class and by stage in ``policy_.expectation``.
     optimality_gap_ : float
-        ``expected_cost_`` less a bound that no policy for this model and order can beat.
+        ``policy_.expected_cost`` less a bound that no policy for this model and order can beat.
+    temperature_ : float
+        The temperature that is used.
     binner_, counts_ : Binner, Counts
         Bins, and training counts in them.
 
@@ -165,11 +194,13 @@ class ETANAClassifier(_StoppingClassifier):
         misclassification_costs: Any = None,
         n_bins: int | str = "auto",
         binning: Any = "supervised",
-        ordering: Any = "error",
+        ordering: Any = "auto",
         priors: Any = "empirical",
         solver: Any = "auto",
         missing: str = "skip",
         random_state: Any = None,
+        identifiers: Any = "auto",
+        temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -180,6 +211,8 @@ class ETANAClassifier(_StoppingClassifier):
         self.solver = solver
         self.missing = missing
         self.random_state = random_state
+        self.identifiers = identifiers
+        self.temperature = temperature
 
     @classmethod
     def as_published(cls, n_bins: int = 3, feature_costs: Any = 0.01) -> ETANAClassifier:
@@ -192,6 +225,8 @@ class ETANAClassifier(_StoppingClassifier):
             ordering="variance",
             priors="uniform",
             solver=GridSolver(resolution=10, lookup="nearest"),
+            identifiers=(),
+            temperature=1.0,
         )
 
     _parameters: ClassVar = {
@@ -211,6 +246,8 @@ class FETANAClassifier(_StoppingClassifier):
     Parameters
     ----------
     feature_costs, misclassification_costs, n_bins, binning, ordering, priors, missing, random_state
+        As for :class:`ETANAClassifier`.
+    identifiers, temperature
         As for :class:`ETANAClassifier`.
     max_iterations : int, optional
         Most iterations of Algorithm 1 for each class; None leaves it to :class:`etana.policies.ThresholdSolver`.
@@ -250,6 +287,8 @@ class FETANAClassifier(_StoppingClassifier):
         restarts: int = 1,
         original: bool = False,
         random_state: Any = None,
+        identifiers: Any = "auto",
+        temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -263,6 +302,8 @@ class FETANAClassifier(_StoppingClassifier):
         self.restarts = restarts
         self.original = original
         self.random_state = random_state
+        self.identifiers = identifiers
+        self.temperature = temperature
 
     _parameters: ClassVar = {
         "max_iterations": either(whole(least=0), none), "batch": whole(least=1), "restarts": whole(least=1),

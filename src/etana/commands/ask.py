@@ -2,80 +2,222 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
 from rich.console import Console
 from rich.markup import escape
 
-from etana.case import Case
+from etana.case import Case, wanted
 from etana.commands.money import money
-from etana.errors import InputError
+from etana.errors import InputError, PlausibilityWarning
 from etana.model import Model
 from etana.table import plain_value
 
-__all__ = ["converse"]
+__all__ = ["converse", "read_known"]
 
 _BAR = 30
+_EMPTY = ("", "skip", "empty")
+_CANNOT = ("cannot", "unavailable")
+_HELP = (
+    "Give each value that is asked for. Empty or [bold]skip[/bold]: it came back empty, and is paid. "
+    "[bold]cannot[/bold]: it cannot be had, and is not paid. [bold]NAME=VALUE[/bold]: another result that came in, "
+    "with [bold]free[/bold] behind it if it cost nothing. [bold]best[/bold]: what else could be asked. "
+    "[bold]why[/bold]: explain. [bold]undo[/bold]: take the last answer back. [bold]quit[/bold]: leave."
+)
 
 
-def converse(model: Model, max_cost: float | None = None) -> None:
-    """Ask for one value after another until the policy stops."""
+def read_known(model: Model, given: Sequence[str]) -> dict[str, Any]:
+    """Values that are known before the first question, each ``NAME=VALUE``."""
+    known: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--known {text} is no value; give a feature and its value: --known age=63")
+        column = model.column_of(_feature(model, name.strip()))
+        known[model.name_of(column)] = _read(model, column, value.strip())
+    return known
+
+
+def converse(model: Model, max_cost: float | None = None, known: Sequence[str] = ()) -> None:
+    """Ask for one value after another, or one panel after another, until the policy stops."""
     console = Console()
-    console.print(
-        "Give each value that is asked for. Empty or [bold]skip[/bold]: not available. [bold]why[/bold]: explain. "
-        "[bold]undo[/bold]: take the last answer back. [bold]quit[/bold]: leave."
-    )
-    case = model.start(max_cost)
-    _show_belief(console, model, case)
-    while (feature := case.next_feature) is not None:
-        price = case.next_price
-        try:
-            question = f"[bold]{escape(str(feature))}[/bold] (price {money(price)}){_levels(model, case)}: "
-            text = console.input(question).strip()
-        except EOFError:
-            text = "quit"
-        if text == "quit":
-            console.print("left without a decision")
-            return
+    values = read_known(model, known)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PlausibilityWarning)
+        case = model.start(max_cost, values)
+    _show_warnings(console, caught)
+    console.print(_HELP)
+    _Conversation(console, model, case).run()
+
+
+class _Conversation:
+    """A case and the terminal that it is talked about in."""
+
+    def __init__(self, console: Console, model: Model, case: Case) -> None:
+        self.console, self.model, self.case = console, model, case
+
+    def run(self) -> None:
+        """Until the decision stands, or somebody leaves."""
+        self._show_belief()
+        while True:
+            panel = wanted(self.case)
+            if not panel:
+                self._show_decision()
+                text = self._input("[bold]undo[/bold], NAME=VALUE, or Enter to end: ")
+                if text in (None, "", "quit"):
+                    return
+                self._change(text or "")
+                continue
+            if len(panel) > 1:
+                self._say(f"Order together: {', '.join(map(str, panel))} (price {money(self.case.panel().price)})")
+            if not (self._ask_panel(panel) if len(panel) > 1 else self._ask_one(panel[0])):
+                self.console.print("left without a decision")
+                return
+
+    def _ask_one(self, feature: Any) -> bool:
+        text = self._input(self._question(feature))
+        if text in (None, "quit"):
+            return False
+        self._change(text or "", feature)
+        return True
+
+    def _ask_panel(self, panel: list[Any]) -> bool:
+        """The results of what was ordered together; another word than a result leaves the panel."""
+        results: dict[Any, Any] = {}
+        missing: list[Any] = []
+        for feature in panel:
+            text = self._input(self._question(feature))
+            if text in (None, "quit"):
+                return False
+            assert text is not None
+            if text in _CANNOT:
+                missing.append(feature)
+                continue
+            if text in ("undo", "why", "best") or self._other(text) is not None:
+                self._change(text)
+                return True
+            try:
+                column = self.model.column_of(feature)
+                results[feature] = None if text in _EMPTY else _read(self.model, column, text)
+                self.case._number(column, results[feature])
+            except InputError as error:
+                self.console.print(f"[red]{escape(str(error))}[/red]")
+                return True
+        self._do(lambda: self._give(results, missing))
+        return True
+
+    def _give(self, results: dict[Any, Any], missing: list[Any]) -> None:
+        if results:
+            self.case.observe_panel(results)
+        for feature in missing:
+            self.case.unavailable(feature)
+
+    def _change(self, text: str, feature: Any = None) -> None:
+        """What was typed: a word, another result, or the value that was asked for."""
+        other = self._other(text)
         if text == "why":
-            console.print(case.explain(), markup=False, highlight=False)
-            continue
+            self._say(self.case.explain())
+        elif text == "best":
+            self._show_suggestions()
+        elif text == "undo":
+            self._do(self.case.undo)
+        elif other is not None:
+            name, value, price = other
+            self._do(lambda: self.case.observe(_read(self.model, self.model.column_of(name), value), name, price))
+        elif feature is None:
+            self.console.print(f"[red]{escape(repr(text))} is neither undo nor NAME=VALUE[/red]")
+        elif text in _CANNOT:
+            self._do(lambda: self.case.unavailable(feature))
+        else:
+            column = self.model.column_of(feature)
+            self._do(lambda: self.case.observe(None if text in _EMPTY else _read(self.model, column, text), feature))
+
+    def _other(self, text: str) -> tuple[Any, str, float | None] | None:
+        """Feature, value and price of another result; None if this is none."""
+        name, equals, value = text.partition("=")
+        if not equals or name.strip() not in self.model.column_names:
+            return None
+        value, free = value.strip(), value.strip().endswith(" free")
+        value = value.removesuffix(" free").strip() if free else value
+        return _feature(self.model, name.strip()), value, 0.0 if free else None
+
+    def _do(self, event: Any) -> None:
+        """Let something happen to the case; what is wrong with it is said, and nothing has happened."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PlausibilityWarning)
+            try:
+                event()
+            except InputError as error:
+                self.console.print(f"[red]{escape(str(error))}[/red]")
+                return
+        _show_warnings(self.console, caught)
+        self._show_belief()
+
+    def _input(self, question: str) -> str | None:
         try:
-            if text == "undo":
-                case.undo()
-            else:
-                case.observe(_read(model, case, text))
-        except InputError as error:
-            console.print(f"[red]{escape(str(error))}[/red]")
-            continue
-        _show_belief(console, model, case)
-    console.print(
-        f"[bold]Decision: {escape(str(plain_value(case.label)))}[/bold], {len(case.history)} features asked, "
-        f"{money(case.cost)} spent; the full panel costs {money(model.full_price)}."
-    )
+            return self.console.input(question).strip()
+        except EOFError:
+            return None
+
+    def _question(self, feature: Any) -> str:
+        about = escape(_about(self.model, self.model.column_of(feature)))
+        price = money(self.case.price_of(feature))
+        return f"[bold]{escape(str(feature))}[/bold] (price {price}){about}: "
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False)
+
+    def _show_suggestions(self) -> None:
+        for one in self.case.suggestions(5):
+            saves = "" if one.saving is None else f", expected to save {one.saving:.4g}"
+            self._say(f"  {one.feature} (price {money(one.price)}){saves}")
+
+    def _show_belief(self) -> None:
+        belief, classes = self.case.posterior, self.model.classes
+        width = max(len(str(plain_value(c))) for c in classes)
+        for i in (-belief).argsort(kind="stable")[:8]:
+            bar = "█" * round(_BAR * belief[i])
+            self._say(f"  {plain_value(classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}")
+        self._say(f"  spent {money(self.case.cost)}, expected in all {self.case.expected_cost:.4g}")
+
+    def _show_decision(self) -> None:
+        self.console.print(
+            f"[bold]Decision: {escape(str(plain_value(self.case.label)))}[/bold], {self.case.n_asked} features asked, "
+            f"{money(self.case.cost)} spent; the full panel costs {money(self.model.full_price)}."
+        )
 
 
-def _levels(model: Model, case: Case) -> str:
-    levels = model.levels.get(int(case.move.columns[0]))
-    return "" if levels is None else escape(f" [{', '.join(map(str, levels))}]")
+def _about(model: Model, column: int) -> str:
+    """What the dictionary says of a feature, and the labels that it takes."""
+    said, levels = model.description_of(column), model.levels.get(column)
+    words = f", {said.description}" if said.description else ""
+    if said.has_range:
+        words += f", plausible: {said.range_words()}"
+    elif said.unit:
+        words += f", in {said.unit}"
+    choices = dict(said.choices) or {str(level): "" for level in (() if levels is None else levels)}
+    listed = ", ".join(f"{value} = {meaning}" if meaning else value for value, meaning in choices.items())
+    return f"{words} [{listed}]" if listed else words
 
 
-def _read(model: Model, case: Case, text: str) -> object:
+def _feature(model: Model, name: str) -> Any:
+    """A feature as the model calls it: columns without names are numbers."""
+    return int(name) if model.names is None and name.isdigit() else name
+
+
+def _read(model: Model, column: int, text: str) -> object:
     """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
-    if text in ("", "skip"):
-        return None
-    levels = model.levels.get(int(case.move.columns[0]))
+    levels = model.levels.get(column)
     if levels is None:
         return text
     for level in levels:
         if str(level) == text:
             return level
-    raise InputError(f"{text!r} is not among {', '.join(map(str, levels))}; leave it empty if it is not available")
+    raise InputError(f"{text!r} is not among {', '.join(map(str, levels))}; leave it empty if it came back empty")
 
 
-def _show_belief(console: Console, model: Model, case: Case) -> None:
-    belief = case.posterior
-    width = max(len(str(plain_value(c))) for c in model.classes)
-    for i in (-belief).argsort(kind="stable")[:8]:
-        bar = "█" * round(_BAR * belief[i])
-        line = f"  {plain_value(model.classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}"
-        console.print(line, markup=False, highlight=False)
-    console.print(f"  spent {money(case.cost)}, expected in all {case.expected_cost:.4g}", highlight=False)
+def _show_warnings(console: Console, caught: list[warnings.WarningMessage]) -> None:
+    for warning in caught:
+        console.print(f"[yellow]{escape(str(warning.message))}[/yellow]", highlight=False)

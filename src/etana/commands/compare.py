@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from etana.commands.labels import as_classes, read_labelled
-from etana.commands.prices import read_costs
+from etana.commands.prices import read_costs, read_mistakes
 from etana.errors import InputError
 from etana.evaluation.comparison import COMPARED, compare
 from etana.plots._canvas import matplotlib
@@ -23,6 +23,7 @@ def compare_file(
     target: str,
     *,
     costs: str,
+    mistakes: str | None = None,
     folds: int,
     repeats: int,
     methods: list[str] | None,
@@ -36,20 +37,21 @@ def compare_file(
 
     if page is not None and page == table:
         raise InputError(f"{page} is named both for the page and for the CSV file; name two files")
-    check_output(page, data, costs)
-    check_output(table, data, costs)
+    check_output(page, data, costs, mistakes)
+    check_output(table, data, costs, mistakes)
     if page is not None:
         matplotlib()
     block, labels = read_labelled(data, target)
     names = list(block.columns)
     X = _as_array(to_table(block, names, data))
-    prices = read_costs(costs)
+    prices, y = read_costs(costs), as_classes(labels)
+    matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=repeats * len(methods or COMPARED), completed=-1)
         comparison = compare(
-            X, as_classes(labels), feature_costs=prices, names=names, folds=folds, repeats=repeats, methods=methods,
-            seed=seed,
+            X, y, feature_costs=prices, misclassification_costs=matrix, names=names, folds=folds, repeats=repeats,
+            methods=methods, seed=seed,
             begin=lambda method, repeat: progress.update(task, advance=1, description=f"{method}, repeat {repeat + 1}"),
         )  # fmt: skip
     title = f"Methods compared on {Path(data).name}"

@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from etana.classifiers import AdaptiveClassifier, ETANAClassifier, FETANAClassifier, SequentialClassifier
+from etana.classifiers import (
+    AdaptiveClassifier,
+    CommitteeClassifier,
+    ETANAClassifier,
+    FETANAClassifier,
+    FrugalClassifier,
+    SequentialClassifier,
+)  # fmt: skip
 from etana.classifiers.base import AcquiringClassifier
+from etana.commands.dictionary import read_dictionary
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes
+from etana.dictionary import Dictionary
 from etana.errors import InputError
 from etana.modelfile import save
 from etana.tablefile import check_output, to_table
@@ -19,6 +28,8 @@ __all__ = ["train"]
 
 _ENGINES = ("auto", "memory", "dask")
 _METHODS: dict[str, Any] = {
+    "frugal": FrugalClassifier,
+    "committee": CommitteeClassifier,
     "etana": ETANAClassifier,
     "adaptive": AdaptiveClassifier,
     "sequential": SequentialClassifier,
@@ -31,27 +42,34 @@ def train(
     target: str,
     *,
     costs: str,
+    wait: float = 0.0,
     mistakes: str | None,
     output: str,
-    method: str = "etana",
+    method: str | None = None,
     options: dict[str, Any],
     engine: str = "auto",
     scheduler: str | None = None,
+    dictionary: str | None = None,
 ) -> AcquiringClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
 
     ``options`` are the parameters of the classifier that were given; those that it does not take are refused.
     """
-    check_output(output, data, mistakes, costs)
+    check_output(output, data, mistakes, costs, dictionary)
     _check_engine(engine, scheduler)
-    kind, chosen = _classifier(method, options)
-    chosen["feature_costs"] = read_costs(costs)
     lazy = engine == "dask" or scheduler is not None
+    in_parts = lazy or Path(data).is_dir()
+    method = _default(options, in_parts) if method is None else method
+    kind, chosen = _classifier(method, options)
+    chosen["feature_costs"] = read_costs(costs, wait)
+    words = None if dictionary is None else read_dictionary(dictionary)
     clf: AcquiringClassifier
-    if lazy or Path(data).is_dir():
+    if in_parts:
         clf = _train_on_parts(data, target, mistakes, method, kind, chosen, lazy, scheduler)
     else:
-        clf = _train_on_file(data, target, mistakes, kind, chosen)
+        clf = _train_on_file(data, target, mistakes, kind, chosen, words)
+    if words is not None:
+        clf.describe(words)
     save(clf, output)
     return clf
 
@@ -63,12 +81,18 @@ def _check_engine(engine: str, scheduler: str | None) -> None:
         raise InputError(f"scheduler is {scheduler!r}, but engine 'memory' uses none; take --engine dask")
 
 
+def _default(options: dict[str, Any], in_parts: bool) -> str:
+    """The one to use; but counts are all that parts can give, and some options are the paper's method's alone."""
+    ours = set(FrugalClassifier().get_params())
+    return "etana" if in_parts or not set(options) <= ours else "frugal"
+
+
 def _classifier(method: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The class of a method, and its parameters; one that it does not have is refused."""
     if method not in _METHODS:
         raise InputError(
-            f"method is {method!r}; it must be 'etana' (a fixed order), 'adaptive' (one for each row) or 'sequential' "
-            "(a fixed order, nearest neighbours)"
+            f"method is {method!r}; it must be 'frugal' (what pays least), 'committee', 'adaptive' (an order for each "
+            "row), 'sequential' (one order, nearest neighbours) or 'etana' (one order, bins: the paper's)"
         )
     kind, chosen = _METHODS[method], dict(options)
     if method == "etana" and chosen.get("solver") == "thresholds":
@@ -85,9 +109,11 @@ def _classifier(method: str, options: dict[str, Any]) -> tuple[Any, dict[str, An
 
 
 def _train_on_file(
-    data: str, target: str, mistakes: str | None, kind: Any, chosen: dict[str, Any]
+    data: str, target: str, mistakes: str | None, kind: Any, chosen: dict[str, Any], words: Dictionary | None
 ) -> AcquiringClassifier:
     block, labels = read_labelled(data, target)
+    if words is not None:
+        words.check_names(list(block.columns))
     table = to_table(block, list(block.columns), data)
     y = as_classes(labels)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))

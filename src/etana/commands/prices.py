@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,51 @@ from etana.tablefile import MISSING, read_columns, to_table
 
 __all__ = ["read_costs", "read_mistakes"]
 
+_YES, _NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0", "")
 
-def read_costs(given: str) -> Any:
-    """One price for all, or the prices in a CSV file by feature name, with groups if there are any."""
+
+def read_costs(given: str, wait: float = 0.0) -> Any:
+    """One price for all, or the prices in a CSV file by feature name, with groups and delays if there are any.
+
+    ``wait`` is what a round of waiting costs.
+    """
     try:
-        return float(given)
+        return FeatureCosts(float(given), round=wait) if wait else float(given)
     except ValueError:
         pass
     block = read_columns(given)
     for column in ("feature", "cost"):
         if column not in block.columns:
             raise CostError(
-                f"{given} has no column {column!r}; it must have the columns feature and cost, and may have group and "
-                "discounted"
+                f"{given} has no column {column!r}; it must have the columns feature and cost, and may have group, "
+                "discounted and delayed"
             )
     if not block.n_rows:
         raise CostError(f"{given} has a header but no rows; give a row for each feature")
     names = [str(n).strip() for n in block.columns["feature"]]
     prices = dict(zip(names, to_table(block, ["cost"], given, {"cost"}).block([0])[:, 0], strict=True))
+    delayed = _delayed(given, names, block.columns["delayed"]) if "delayed" in block.columns else None
     if "group" not in block.columns:
-        return {name: float(price) for name, price in prices.items()}
+        costs = {name: float(price) for name, price in prices.items()}
+        return FeatureCosts(costs, round=wait, delayed=delayed) if wait else costs
     labels = zip(names, block.columns["group"], strict=True)
     groups = {name: str(group).strip() for name, group in labels if group is not None and group not in MISSING}
     lower = None
     if "discounted" in block.columns:
         values = to_table(block, ["discounted"], given, {"discounted"}).block([0])[:, 0]
         lower = {n: float(v) for n, v in zip(names, values, strict=True) if not np.isnan(v)}
-    return FeatureCosts({n: float(p) for n, p in prices.items()}, groups=groups, discounted=lower)
+    return FeatureCosts({n: float(p) for n, p in prices.items()}, groups, lower, wait, delayed if wait else None)
+
+
+def _delayed(path: str, names: list[str], cells: Sequence[Any]) -> list[str]:
+    """Features whose results have to be waited for."""
+    waits = []
+    for name, cell in zip(names, cells, strict=True):
+        word = "" if cell is None else str(cell).strip().lower()
+        if word not in (*_YES, *_NO):
+            raise CostError(f"{path}: delayed of {name!r} is {cell!r}; it must be yes or no, or empty for no")
+        waits += [name] if word in _YES else []
+    return waits
 
 
 def read_mistakes(path: str, classes: np.ndarray | None = None) -> np.ndarray:

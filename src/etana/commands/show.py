@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,14 +11,41 @@ from rich.table import Table as Grid
 
 from etana.commands.money import money
 from etana.model import Model
-from etana.reading import export_text
+from etana.reading import can_be_read, export_text
 from etana.table import plain_value
 
-__all__ = ["show_model"]
+__all__ = ["Announced", "announced", "doubts", "show_model"]
 
 
-def show_model(model: Model, most: int = 20) -> None:
-    """Print what a model is."""
+class Announced(NamedTuple):
+    """What held-out rows paid, and one standard error of it."""
+
+    cost: float
+    error: float
+
+
+def announced(clf: Any) -> Announced | None:
+    """What rows paid that a classifier had not seen; None if its model knows that, or nobody does."""
+    if clf.model_.judgement is not None or clf.expected_cost_ == clf.model_.expected_cost:
+        return None
+    return Announced(clf.expected_cost_, clf.expected_cost_error_)
+
+
+def doubts(clf: Any) -> Iterator[str]:
+    """What somebody should know before using a classifier."""
+    model = clf.model_
+    at_once = float((model.priors @ model.mistakes).min())
+    if model.expected_n_features == 0:
+        yield (
+            f"nothing is worth asking at these prices: every row is decided at once, at a cost of {at_once:.4g}. A "
+            "mistake may cost too little beside the features; give --mistakes, or lower --costs"
+        )
+    elif clf.expected_cost_ >= at_once:
+        yield f"asking nothing would be cheaper: {at_once:.4g} against {clf.expected_cost_:.4g}"
+
+
+def show_model(model: Model, most: int = 20, announced: Announced | None = None) -> None:
+    """Print what a model is; ``announced`` is what held-out rows paid, where only its classifier knows."""
     console = Console()
     facts = Grid(show_header=False, box=None, pad_edge=False)
     facts.add_column(style="bold")
@@ -27,7 +55,9 @@ def show_model(model: Model, most: int = 20) -> None:
     for name, value in (
         ("classes", classes),
         ("features", f"{model.n_features:,}, of which {len(model.columns):,} can be asked for"),
-        ("expected cost", f"{model.expected_cost:.6g} (deciding at once: {at_once:.6g})"),
+        *_held_out(model, announced),
+        ("cost by the model itself", f"{model.expected_cost:.6g}"),
+        ("cost of asking nothing", f"{at_once:.6g}"),
         ("expected features", f"{model.expected_n_features:.4g}"),
         *model.beliefs.facts(),
         ("policy", model.policy.words),
@@ -35,11 +65,22 @@ def show_model(model: Model, most: int = 20) -> None:
     ):
         facts.add_row(name, escape(value))
     console.print(facts)
-    if model.order is not None:
+    # A tree of answers can be read only where the chance of each answer is known.
+    if model.order is not None or not can_be_read(model):
         console.print(_order(model, most))
     else:
         console.print("[bold]The decision graph[/bold] (branches that one instance in a hundred reaches):")
         console.print(export_text(model), markup=False, highlight=False)
+
+
+def _held_out(model: Model, announced: Announced | None) -> Iterator[tuple[str, str]]:
+    judged = model.judgement
+    if judged is not None:
+        announced = Announced(judged.cost, judged.standard_error)
+    if announced is not None:
+        yield "cost of held-out rows", f"{announced.cost:.6g} ± {announced.error:.2g}"
+    if judged is not None:
+        yield "on held-out rows", f"{judged.accuracy:.1%} right with {judged.n_features:.4g} features"
 
 
 def _gap(model: Model) -> Iterator[tuple[str, str]]:
@@ -51,7 +92,8 @@ def _gap(model: Model) -> Iterator[tuple[str, str]]:
 def _order(model: Model, most: int) -> Grid:
     """The first features, with their prices and how often they are asked."""
     first = model.questions()[:most]
-    table = Grid(title=f"The first {len(first)} features, in the order they are asked")
+    how = "in the order they are asked" if model.order is not None else "asked of most instances first"
+    table = Grid(title=f"The first {len(first)} features, {how}")
     for heading in ("", "feature", "price", "chance to be asked"):
         table.add_column(heading, justify="left" if heading == "feature" else "right")
     for k, question in enumerate(first):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etana.binning import Binner, _log_table
+from etana.binning import Binner, _log_table, round_ranges
 from etana.distributed.summary import Summary
 from etana.kernels import columns as kernel
 from etana.kernels.scores import Entries, Sides, supervised_cuts
@@ -36,7 +36,11 @@ def what_to_learn(binning: object) -> str:
 def candidate_bins(settings: Binner, summary: Summary, n_classes: int) -> Binner:
     """Bins of the columns; under supervised bins the candidates of which some will be joined."""
     check_parameters(settings)
-    bins = kernel.FINE if settings.method == "supervised" else settings.most_bins(n_classes, summary.weight)
+    bins = (
+        kernel.FINE
+        if settings.method == "supervised"
+        else settings.most_bins(n_classes, summary.weight * summary.worth)
+    )
     room = np.empty(2 * bins)
     edges, n_bins = [], np.empty(summary.n_features, dtype=np.int64)
     levels = {k: _sort_levels(labels) for k, labels in summary.levels.items()}
@@ -49,7 +53,9 @@ def candidate_bins(settings: Binner, summary: Summary, n_classes: int) -> Binner
             edges.append(room[: _cut(summary, k, settings.method == "published", bins, room)].copy())
             n_bins[k] = edges[-1].size + 1
     has_missing = np.logical_and(summary.holes, settings.missing == "bin")
-    return _binner(settings, edges, n_bins, has_missing, levels, summary.names)
+    made = _binner(settings, edges, n_bins, has_missing, levels, summary.names)
+    made.seen = round_ranges(summary.low, summary.high)
+    return made
 
 
 def _cut(summary: Summary, k: int, rounded: bool, bins: int, room: np.ndarray) -> int:
@@ -83,7 +89,7 @@ def _binner(
 def join_candidates(fine: Binner, counts: Counts, summary: Summary) -> tuple[Binner, Counts]:
     """Supervised bins, and the counts in them, from the counts in the candidates."""
     n_classes = counts.classes.size
-    most = fine.most_bins(n_classes, summary.weight)
+    most = fine.most_bins(n_classes, summary.weight * summary.worth)
     # The table serves whole weights only; any fraction tells so.
     logs = _log_table(np.array([summary.weight if summary.whole else 0.5]))
     n, has_missing = fine.n_features, fine.missing_codes >= 0
@@ -104,7 +110,10 @@ def join_candidates(fine: Binner, counts: Counts, summary: Summary) -> tuple[Bin
     over_chunks(run, n, 64)
     n_bins = np.array([len(c) for c in cells], dtype=np.int64) - has_missing
     made = _binner(fine, edges, n_bins, has_missing, fine.levels, fine.names)
-    return made, Counts(np.concatenate([np.empty((0, n_classes)), *cells]), made.cell_offsets, counts.classes)
+    made.seen = fine.seen
+    return made, Counts(
+        np.concatenate([np.empty((0, n_classes)), *cells]), made.cell_offsets, counts.classes, made.pooled
+    )
 
 
 class _Joiner:

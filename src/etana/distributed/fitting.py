@@ -18,8 +18,10 @@ from etana.distributed.blocks import BlockSource, Rows, encode, read_part, read_
 from etana.distributed.merging import reduce_parts, reduce_stream
 from etana.distributed.summary import Summary, check_same_columns
 from etana.errors import CostWarning, InputError
+from etana.learning.identifiers import resolve_identifiers
 from etana.likelihood import Counts
 from etana.parameters import check_parameters, check_value, whole
+from etana.table import Table
 
 __all__ = ["fit", "fit_parts"]
 
@@ -139,9 +141,15 @@ def _count(new: Any, source: BlockSource, summary: Summary | None, classes: np.n
         if not counts.classes.any():
             raise InputError(_NO_ROWS)
         _set_columns(new, bins.n_features, names)
-    elif bins is not new.binning and bins.method == "supervised":
-        bins, counts = join_candidates(bins, counts, summary)
-    new.binner_, new.counts_ = bins, counts
+    else:
+        counts = counts.times(summary.worth)
+        if bins is not new.binning and bins.method == "supervised":
+            bins, counts = join_candidates(bins, counts, summary)
+    silent = () if isinstance(new.identifiers, str) else new.identifiers
+    columns = Table(dense=np.empty((0, new.n_features_in_)), names=bins.names)
+    new.binner_, new.counts_ = bins, counts.without(resolve_identifiers(silent, columns))
+    # No rows are at hand to hold out: a temperature that is given, or none.
+    new.temperature_ = 1.0 if isinstance(new.temperature, str) else float(new.temperature)
 
 
 def _set_columns(new: Any, n_features: int, names: list[str] | None) -> None:

@@ -45,7 +45,8 @@ class Summary:
     names : list of str, or None
     classes : array
         Labels seen, sorted.
-    weight : float
+    weight, squares : float
+        Sums of the weights and of their squares.
     whole : bool
         Whether all weights are whole numbers.
     kinds : array (K,)
@@ -63,6 +64,7 @@ class Summary:
     names: list[str] | None
     classes: np.ndarray
     weight: float
+    squares: float
     whole: bool
     kinds: np.ndarray
     holes: np.ndarray
@@ -85,8 +87,7 @@ class Summary:
             k = column.index
             kinds[k] = NUMBERS if column.values.size or column.zeros > 0 else 0
             holes[k] = column.has_missing
-            if learn == "ranges":
-                low[k], high[k] = column.range()
+            low[k], high[k] = column.range()
 
         if learn == "ranks":
             sketch = Sketch.of(table, weights, size, look)
@@ -95,8 +96,8 @@ class Summary:
         if learn != "labels":
             levels = _look_at_labels(table, np.flatnonzero(weights > 0), kinds, holes)
         whole = bool((weights == np.floor(weights)).all())
-        classes, weight = np.unique(rows.y), float(weights.sum())
-        return cls(n, table.names, classes, weight, whole, kinds, holes, levels, low, high, sketch)
+        classes, weight, squares = np.unique(rows.y), float(weights.sum()), float(weights @ weights)
+        return cls(n, table.names, classes, weight, squares, whole, kinds, holes, levels, low, high, sketch)
 
     @classmethod
     def merge(cls, parts: Sequence[Summary]) -> Summary:
@@ -113,11 +114,17 @@ class Summary:
         sketches = [p.sketch for p in parts if p.sketch is not None]
         return cls(
             first.n_features, first.names, join_classes(p.classes for p in parts),
-            sum(p.weight for p in parts), all(p.whole for p in parts),
+            sum(p.weight for p in parts), sum(p.squares for p in parts), all(p.whole for p in parts),
             np.bitwise_or.reduce([p.kinds for p in parts]), np.logical_or.reduce([p.holes for p in parts]), levels,
             np.minimum.reduce([p.low for p in parts]), np.maximum.reduce([p.high for p in parts]),
             Sketch.merge(sketches) if sketches else None,
         )  # fmt: skip
+
+    @property
+    def worth(self) -> float:
+        """What weights are multiplied by so that a row counts one; see :func:`etana.likelihood.rows_worth`."""
+        # Effective rows, weight^2 / squares, over the weight.
+        return max(self.weight / self.squares, 1.0) if self.squares > 0 else 1.0
 
     def check_kinds(self) -> None:
         """Refuse columns that are numeric in some parts and categorical in others."""

@@ -6,9 +6,10 @@ standard deviation s, and k - 1 times as many training as test rows::
 
     mean +- t_{0.975, J-1} s sqrt(1 / J + 1 / (k - 1))
 
-Cost is what the features of a row cost, plus 1 if it is decided wrongly. The streaming selectors and nearest neighbours
-take complete numbers only: for them a missing number is the median of the training rows, a label its rank
-(:mod:`etana.evaluation.complete_numbers`). A method that cannot serve the table says why; the others go on.
+Cost is what the features of a row cost, plus what its mistake costs: 1 unless a matrix is given. The streaming
+selectors and nearest neighbours take complete numbers only: for them a missing number is the median of the training
+rows, a label its rank (:mod:`etana.evaluation.complete_numbers`). A method that cannot serve the table says why; the
+others go on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 from etana import __version__
-from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs
+from etana.costs import FeatureCosts, ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.errors import EtanaError, InputError
 from etana.evaluation.complete_numbers import CompleteNumbers, SelectorOnNumbers
 from etana.evaluation.measuring import Fold, Folds, LowestRowKNeighbors, evaluate
@@ -37,6 +38,11 @@ from etana.report.picture import figure
 __all__ = ["COMPARED", "Comparison", "Interval", "Line", "compare", "corrected_interval"]
 
 COMPARED = (
+    "frugal",
+    "nothing",
+    "committee",
+    "adaptive",
+    "sequential",
     "etana",
     "f-etana",
     "etana-published",
@@ -105,6 +111,7 @@ def compare(
     y: Any,
     *,
     feature_costs: Any = 0.01,
+    misclassification_costs: Any = None,
     names: Sequence[str] | None = None,
     folds: int = 5,
     repeats: int = 5,
@@ -120,7 +127,9 @@ def compare(
         May hold text and missing values.
     y : array (n,)
     feature_costs : number, array (K,), prices by name or FeatureCosts
-        A mistake costs 1.
+    misclassification_costs : array (N, N), optional
+        Row true class, column decided class, classes in sorted order; None means 1 for every mistake. The streaming
+        selectors and trees do not see it when they learn.
     names : names of the columns, optional
         For prices by name, where X is no data frame.
     folds, repeats : int
@@ -144,7 +153,9 @@ def compare(
     named = list(X.columns) if names is None and hasattr(X, "columns") else names
     prices = resolve_feature_costs(feature_costs, X.shape[1], named)
     chosen = _check(y, folds, repeats, methods)
-    setting = Setting(len(np.unique(y)), _by_position(feature_costs, prices), seed=seed)
+    mistakes = resolve_mistakes(misclassification_costs, np.unique(y).size)
+    given = None if misclassification_costs is None else mistakes
+    setting = Setting(len(np.unique(y)), _by_position(feature_costs, prices), None, seed, given)
     lines = []
     for name in chosen:
         parts: list[Fold] = []
@@ -156,7 +167,9 @@ def compare(
             try:
                 protocol = Folds(folds, seed=seed + repeat)
                 estimator, follower = _prepared(name, setting)
-                found = evaluate(estimator, X, y, protocol=protocol, classifier=follower, prices=prices)
+                found = evaluate(
+                    estimator, X, y, protocol=protocol, classifier=follower, prices=prices, mistakes=mistakes
+                )
                 parts.extend(found.folds)
             except (EtanaError, ValueError, MemoryError) as error:
                 message = " ".join(str(error).split())
@@ -204,7 +217,7 @@ def _line(name: str, parts: list[Fold], folds: int) -> Line:
     values = {
         "accuracy": [p.accuracy for p in parts],
         "n_features": [p.n_features for p in parts],
-        "cost": [(p.cost or 0.0) + 1 - p.accuracy for p in parts],
+        "cost": [(p.cost or 0.0) + p.mistakes for p in parts],
     }
     seconds = [p.selection_seconds + p.training_seconds + p.classification_seconds for p in parts]
     intervals = {figure: corrected_interval(found, folds) for figure, found in values.items()}
@@ -228,7 +241,7 @@ class Comparison:
         return (
             f"{counted(self.repeats, 'repeat')} of {self.folds}-fold cross-validation, seed {self.seed}; ± is half a "
             "95 % interval with Nadeau and Bengio's correction for overlapping training rows. Cost: features of a row, "
-            "plus 1 for a mistake. For the selectors and 3-NN, missing numbers are medians and labels are ranks."
+            "plus its mistake. For the selectors and 3-NN, missing numbers are medians and labels are ranks."
         )
 
     @property

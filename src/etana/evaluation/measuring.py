@@ -128,11 +128,13 @@ class Folds:
 
 @dataclass(frozen=True)
 class Fold:
-    """One training and test part; features and their cost (None for a selector without prices) are per test row."""
+    """One training and test part; features, their cost (None for a selector without prices) and that of mistakes are
+    per test row."""
 
     accuracy: float
     n_features: float
     cost: float | None
+    mistakes: float
     selection_seconds: float
     training_seconds: float
     classification_seconds: float
@@ -163,6 +165,7 @@ def evaluate(
     protocol: HoldOut | Folds | None = None,
     classifier: Any = None,
     prices: ResolvedCosts | None = None,
+    mistakes: np.ndarray | None = None,
 ) -> Evaluation:
     """Measure a selector, or a classifier that acquires features, by the paper's protocol.
 
@@ -181,6 +184,8 @@ def evaluate(
         What classifies with the selected columns; not used for a classifier that acquires.
     prices : ResolvedCosts, optional
         Prices of the features, for the cost of a selection; a classifier that acquires has its own.
+    mistakes : array (N, N), optional
+        What each mistake costs, classes in sorted order; 1 if not given.
 
     Returns
     -------
@@ -199,10 +204,10 @@ def evaluate(
     protocol = Folds() if protocol is None else protocol
     measure: Callable[..., Fold]
     if hasattr(method, "acquire"):
-        measure = _measure_acquisition
+        measure = partial(_measure_acquisition, _Mistakes(y, mistakes))
     elif hasattr(method, "get_support"):
         follower = LowestRowKNeighbors(3) if classifier is None else classifier
-        measure = partial(_measure_selection, follower, prices)
+        measure = partial(_measure_selection, _Mistakes(y, mistakes), follower, prices)
     else:
         raise InputError(
             f"{type(method).__name__} neither selects nor acquires features; evaluate takes a selector with "
@@ -214,9 +219,24 @@ def evaluate(
     return Evaluation.of(folds)
 
 
+class _Mistakes:
+    """What rows pay that are decided wrongly."""
+
+    def __init__(self, y: Any, costs: np.ndarray | None) -> None:
+        self.classes, self.costs = np.unique(np.asarray(y)), costs
+
+    def mean(self, truth: np.ndarray, labels: Any) -> float:
+        """Of these rows."""
+        decided = np.broadcast_to(np.asarray(labels), truth.shape)
+        if self.costs is None:
+            return float(np.mean(decided != truth))
+        return float(self.costs[np.searchsorted(self.classes, truth), np.searchsorted(self.classes, decided)].mean())
+
+
 def _measure_selection(
-    classifier: Any, prices: ResolvedCosts | None, selector: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
-) -> Fold:
+    mistakes: _Mistakes, classifier: Any, prices: ResolvedCosts | None, selector: Any, X: Any, y: np.ndarray,
+    X_test: Any, y_test: np.ndarray,
+) -> Fold:  # fmt: skip
     _, selection = timed(lambda: selector.fit(X, y))
     columns = selector.get_support(indices=True)
     if columns.size:
@@ -227,16 +247,20 @@ def _measure_selection(
         labels, training, classification = classes[counts.argmax()], 0.0, 0.0
     accuracy = float(np.mean(labels == y_test))
     cost = None if prices is None else prices.total(columns)
-    return Fold(accuracy, float(columns.size), cost, selection, training, classification)
+    wrong = mistakes.mean(y_test, labels)
+    return Fold(accuracy, float(columns.size), cost, wrong, selection, training, classification)
 
 
-def _measure_acquisition(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
+def _measure_acquisition(
+    mistakes: _Mistakes, model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray
+) -> Fold:
     _, training = timed(lambda: model.fit(X, y))
     walk, classification = timed(lambda: model.acquire(X_test))
     return Fold(
         accuracy=float(np.mean(np.asarray(walk.labels) == y_test)),
         n_features=float(np.mean(walk.n_features)),
         cost=float(np.mean(walk.costs)),
+        mistakes=mistakes.mean(y_test, walk.labels),
         selection_seconds=0.0,
         training_seconds=training,
         classification_seconds=classification,

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from etana.classifiers.adaptive import AdaptiveClassifier
+from etana.classifiers.committee import CommitteeClassifier
 from etana.classifiers.fixed import ETANAClassifier, FETANAClassifier
+from etana.classifiers.frugal import FrugalClassifier
 from etana.classifiers.sequential import SequentialClassifier
 from etana.errors import InputError
 from etana.evaluation.baselines import AcquiringTree, EveryFeature, Nothing
@@ -83,12 +85,13 @@ def _published_thresholds(setting: Setting) -> FETANAClassifier:
         priors="uniform",
         original=True,
         random_state=setting.seed,
+        identifiers=(),
+        temperature=1.0,
     )
 
 
-def _sequential(setting: Setting) -> SequentialClassifier:
-    given = {name: value for name, value in setting.given.items() if name != "binning"}  # it needs no bins
-    return SequentialClassifier(**given)
+def _without_bins(kind: Any, setting: Setting) -> Any:
+    return kind(**{name: value for name, value in setting.given.items() if name != "binning"})
 
 
 for _method in (
@@ -130,7 +133,9 @@ for _method in (
     ),
     Method("all-features", "Naive Bayes, all features", lambda s: EveryFeature(feature_costs=s.feature_costs)),
     Method("adaptive", "AdaptiveClassifier", lambda s: AdaptiveClassifier(**s.given)),
-    Method("sequential", "SequentialClassifier", _sequential),
+    Method("sequential", "SequentialClassifier", lambda s: _without_bins(SequentialClassifier, s)),
+    Method("committee", "CommitteeClassifier", lambda s: _without_bins(CommitteeClassifier, s)),
+    Method("frugal", "FrugalClassifier", lambda s: _without_bins(FrugalClassifier, s)),
     Method(
         "etana-information", "ETANA, information order", lambda s: ETANAClassifier(ordering="information", **s.given)
     ),

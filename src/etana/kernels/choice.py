@@ -104,6 +104,8 @@ class ChoiceTerms(NamedTuple):
         Most features that are asked.
     levels : int
         Steps that are looked ahead; 0 is information per price and the rule.
+    budget : float
+        Most that may be spent; what does not fit is not asked.
     """
 
     mistakes: np.ndarray
@@ -114,6 +116,7 @@ class ChoiceTerms(NamedTuple):
     least: float
     deepest: int
     levels: int
+    budget: float
 
 
 @njit(nogil=True, cache=True)
@@ -165,6 +168,15 @@ def answer(logs, log_likelihood):
 
 
 @njit(nogil=True, cache=True)
+def take_logarithms(numbers):
+    """Replace numbers (n, V, N) by their logarithms: those of compiled loops, which NumPy's need not equal."""
+    for r in range(numbers.shape[0]):
+        for v in range(numbers.shape[1]):
+            for i in range(numbers.shape[2]):
+                numbers[r, v, i] = np.log(numbers[r, v, i])
+
+
+@njit(nogil=True, cache=True)
 def information(belief, cells, n_values):
     """Mutual information of the class and a feature with these likelihoods, in nats."""
     total = 0.0
@@ -205,9 +217,9 @@ def price_of(feature, bought, offers):
 
 
 @njit(nogil=True, cache=True)
-def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, cells):
+def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells):
     """The feature with most information per price (a price below ``floor`` counts as that), its information and its
-    price; -1 if none that is left tells anything or is free."""
+    price; -1 if none that is left, and costs no more than is ``left`` of the money, tells anything or is free."""
     _, _, _, offsets, table, negentropy, radius, m = evidence
     full, discounted, group, rank, bound, _ = offers
     marginal = n_rows == 0 or m == np.inf
@@ -221,6 +233,8 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, cells):
             continue
         shared = group[feature] >= 0 and bought[group[feature]] > 0
         price = discounted[feature] if shared else full[feature]
+        if price > left:
+            continue
         per = max(price, floor)
         if price == 0.0 and free < 0:
             free = feature
@@ -245,9 +259,9 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, cells):
 
 
 @njit(nogil=True, cache=True)
-def look_ahead(belief, rows, n_rows, used, bought, levels, evidence, offers, mistakes):
-    """Least expected cost when at most ``levels`` more features are asked, the first of them (-1 to stop), and its
-    price.
+def look_ahead(belief, rows, n_rows, used, bought, levels, left, evidence, offers, mistakes):
+    """Least expected cost when at most ``levels`` more features are asked and no more than is ``left`` is spent, the
+    first of them (-1 to stop), and its price.
 
     A plan is given up as soon as it costs as much as the best one so far.
     """
@@ -262,7 +276,7 @@ def look_ahead(belief, rows, n_rows, used, bought, levels, evidence, offers, mis
             continue
         price = price_of(feature, bought, offers)
         # Going on costs at least the price, whatever the answers are.
-        if price >= best:
+        if price >= best or price > left:
             continue
         n_values = offsets[feature + 1] - offsets[feature]
         cells = np.empty((n_values, n_classes))
@@ -283,7 +297,7 @@ def look_ahead(belief, rows, n_rows, used, bought, levels, evidence, offers, mis
                 after[i] /= chance
             n_inside = narrow(codes[feature], v, rows, n_rows, inside) if levels > 1 else 0
             ahead, _, _ = look_ahead(
-                after, inside[:n_inside], n_inside, used, bought, levels - 1, evidence, offers, mistakes
+                after, inside[:n_inside], n_inside, used, bought, levels - 1, left - price, evidence, offers, mistakes
             )
             total += chance * ahead
             if total >= best:
@@ -297,11 +311,11 @@ def look_ahead(belief, rows, n_rows, used, bought, levels, evidence, offers, mis
 
 
 @njit(nogil=True, cache=True)
-def plan(belief, used, bought, rows, n_rows, evidence, offers, setting, cells):
+def plan(belief, used, bought, rows, n_rows, evidence, offers, setting, left, cells):
     """The first feature of the best plan of so many steps (-1: stop), its information, its price, and what the plan
     is expected to cost."""
     ahead, feature, price = look_ahead(
-        belief, rows[:n_rows], n_rows, used, bought, setting.levels, evidence, offers, setting.mistakes
+        belief, rows[:n_rows], n_rows, used, bought, setting.levels, left, evidence, offers, setting.mistakes
     )
     if feature < 0:
         for candidate in offers.rank:  # what costs nothing is asked, whether it can change the decision or not
@@ -366,12 +380,12 @@ def stops(facts, depth, rule, least, deepest):
 @njit(nogil=True, cache=True)
 def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, cells, facts):
     """What to do at a state: fills its facts (N_FACTS,), and returns the feature (-1 if none is left) and whether to
-    stop."""
-    ahead = 0.0
+    stop. What was spent stands in the facts already."""
+    ahead, left = 0.0, setting.budget - facts[SPENT]
     if setting.levels > 0:
-        feature, gain, price, ahead = plan(belief, used, bought, rows, n_rows, evidence, offers, setting, cells)
+        feature, gain, price, ahead = plan(belief, used, bought, rows, n_rows, evidence, offers, setting, left, cells)
     else:
-        feature, gain, price = choose(belief, used, bought, rows, n_rows, evidence, offers, setting.floor, cells)
+        feature, gain, price = choose(belief, used, bought, rows, n_rows, evidence, offers, setting.floor, left, cells)
     describe(belief, setting.mistakes, setting.scale, price, gain, facts)
     stop = stop_cost(belief, setting.mistakes)
     if feature < 0 or stops(facts, depth, setting.rule, setting.least, setting.deepest):

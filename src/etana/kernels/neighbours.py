@@ -18,7 +18,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Neighbourhood", "Scoring", "leave_one_out", "nearest", "score_candidates", "score_first"]
+__all__ = ["Neighbourhood", "Scoring", "Voters", "leave_one_out", "nearest", "score_candidates", "score_first"]
+
+
+class Voters(NamedTuple):
+    """Training rows as voters.
+
+    Attributes
+    ----------
+    codes : int64 (n,)
+        Classes.
+    weights : float64 (n,)
+        Votes of each; 1 on average.
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
 
 
 class Neighbourhood(NamedTuple):
@@ -33,15 +48,14 @@ class Neighbourhood(NamedTuple):
     n_sorted : int
     columns : float32 (D, n)
         The encoded data.
-    codes : int64 (n,)
-        Classes.
+    voters : Voters
     """
 
     base: np.ndarray
     order: np.ndarray
     n_sorted: int
     columns: np.ndarray
-    codes: np.ndarray
+    voters: Voters
 
 
 class Scoring(NamedTuple):
@@ -79,19 +93,16 @@ def _insert(nearest, filled, k, d):
 
 
 @njit(nogil=True, cache=True)
-def _share(nearer, level, filled, votes):
-    """Votes of ``filled`` neighbours: one each of those nearer, the rest shared among those at the last distance."""
-    n_nearer, n_level = 0.0, 0.0
-    for c in range(votes.size):
-        n_nearer += nearer[c]
-        n_level += level[c]
+def _share(nearer, level, n_nearer, n_level, filled, votes):
+    """Votes of ``filled`` neighbours: whole ones of those nearer, and the ``n_level`` at the last distance share the
+    places that are left."""
     share = (filled - n_nearer) / n_level if n_level > 0 else 0.0
     for c in range(votes.size):
         votes[c] = nearer[c] + share * level[c]
 
 
 @njit(nogil=True, cache=True)
-def _pruned(base, order, n_sorted, columns, first, last, codes, i, k, least, found, votes):
+def _pruned(base, order, n_sorted, columns, first, last, voters, i, k, least, found, votes):
     """Votes of the k nearest of row i, itself left out; scratch: ``least`` (at least k) and ``found`` (2, N)."""
     n = order.size
     filled, looked = 0, 0
@@ -112,6 +123,7 @@ def _pruned(base, order, n_sorted, columns, first, last, codes, i, k, least, fou
             d += t * t
         filled = _insert(least, filled, k, d)
     found[:] = 0.0
+    n_nearer, n_level = 0, 0
     # A second pass, now that the last distance is known: ties at it share what is left of the k votes.
     worst = least[filled - 1] if filled else 0.0
     for a in range(looked):
@@ -123,18 +135,20 @@ def _pruned(base, order, n_sorted, columns, first, last, codes, i, k, least, fou
             t = columns[c, i] - columns[c, j]
             d += t * t
         if d < worst:
-            found[0, codes[j]] += 1.0
+            found[0, voters.codes[j]] += voters.weights[j]
+            n_nearer += 1
         elif d == worst:
-            found[1, codes[j]] += 1.0
-    _share(found[0], found[1], filled, votes)
+            found[1, voters.codes[j]] += voters.weights[j]
+            n_level += 1
+    _share(found[0], found[1], n_nearer, n_level, filled, votes)
 
 
 @njit(nogil=True, cache=True)
-def _on_a_line(x, sorted_rows, codes, place, k, found, votes):
+def _on_a_line(x, sorted_rows, voters, place, k, found, votes):
     """Votes of the k nearest of the row at ``place`` by one column alone, walking outwards along its sorted rows."""
     n = sorted_rows.size
     own = x[sorted_rows[place]]
-    left, right, taken = place - 1, place + 1, 0
+    left, right, taken, n_nearer = place - 1, place + 1, 0, 0
     last = x.dtype.type(-1.0)
     found[:] = 0.0
     while left >= 0 or right < n:
@@ -153,10 +167,10 @@ def _on_a_line(x, sorted_rows, codes, place, k, found, votes):
                 break
             found[0] += found[1]
             found[1] = 0.0
-            last = distance
-        found[1, codes[j]] += 1.0
+            last, n_nearer = distance, taken
+        found[1, voters.codes[j]] += voters.weights[j]
         taken += 1
-    _share(found[0], found[1], min(k, taken), votes)
+    _share(found[0], found[1], n_nearer, taken - n_nearer, min(k, taken), votes)
 
 
 @njit(nogil=True, cache=True)
@@ -181,16 +195,16 @@ def score_first(hood, places, scoring, k, chosen, first, last, gains, errors):
 
     ``chosen[first:last]`` are the columns to score, ``places[f]`` (n,) the rows sorted by column ``chosen[f]``.
     """
-    _, _, _, columns, codes = hood
+    _, _, _, columns, voters = hood
     weights, current, prior = scoring
-    n = codes.size
+    codes, n = voters.codes, voters.codes.size
     found, votes = np.empty((2, prior.size)), np.empty(prior.size)
     for f in range(first, last):
         c = chosen[f]
         total, squares = 0.0, 0.0
         for place in range(n):
             i = places[f, place]
-            _on_a_line(columns[c], places[f], codes, place, k, found, votes)
+            _on_a_line(columns[c], places[f], voters, place, k, found, votes)
             gain = _gain(votes, prior, codes[i], current[i], weights[i])
             total += gain
             squares += gain * gain
@@ -204,15 +218,16 @@ def score_candidates(hood, offsets, scoring, rows, k, features, first, last, gai
     ``features[first:last]`` are scored, by the k nearest rows; feature f owns the columns ``offsets[f]`` to
     ``offsets[f + 1]``. ``gains`` and ``errors`` have a place for each of ``features``.
     """
-    base, order, n_sorted, columns, codes = hood
+    base, order, n_sorted, columns, voters = hood
     weights, current, prior = scoring
+    codes = voters.codes
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, prior.size)), np.empty(prior.size)
     for f in range(first, last):
         lo, hi = offsets[features[f]], offsets[features[f] + 1]
         total, squares = 0.0, 0.0
         for r in range(rows.size):
             i = rows[r]
-            _pruned(base[i], order[i], n_sorted, columns, lo, hi, codes, i, k, least, found, votes)
+            _pruned(base[i], order[i], n_sorted, columns, lo, hi, voters, i, k, least, found, votes)
             gain = _gain(votes, prior, codes[i], current[i], weights[i])
             total += gain
             squares += gain * gain
@@ -223,16 +238,16 @@ def score_candidates(hood, offsets, scoring, rows, k, features, first, last, gai
 def leave_one_out(hood, lo, hi, sizes, first, last, votes):
     """``votes[s, i]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out, when the
     feature that owns the columns ``lo`` to ``hi`` is added."""
-    base, order, n_sorted, columns, codes = hood
+    base, order, n_sorted, columns, voters = hood
     n_classes = votes.shape[2]
     least, found = np.empty(sizes.max(), columns.dtype), np.empty((2, n_classes))
     for i in range(first, last):
         for s in range(sizes.size):
-            _pruned(base[i], order[i], n_sorted, columns, lo, hi, codes, i, sizes[s], least, found, votes[s, i])
+            _pruned(base[i], order[i], n_sorted, columns, lo, hi, voters, i, sizes[s], least, found, votes[s, i])
 
 
 @njit(nogil=True, cache=True)
-def nearest(distances, added, columns, codes, k, votes):
+def nearest(distances, added, columns, voters, k, votes):
     """Votes for new rows.
 
     ``distances`` (m, n) to the training rows are first brought up to date with the feature whose encoded values are
@@ -257,7 +272,11 @@ def nearest(distances, added, columns, codes, k, votes):
                     worst = least[k - 1]
         worst = least[filled - 1]
         found[:] = 0.0
+        n_nearer, n_level = 0, 0
         for j in range(n):
             if row[j] <= worst:
-                found[int(row[j] == worst), codes[j]] += 1.0
-        _share(found[0], found[1], filled, votes[i])
+                at_worst = int(row[j] == worst)
+                found[at_worst, voters.codes[j]] += voters.weights[j]
+                n_level += at_worst
+                n_nearer += 1 - at_worst
+        _share(found[0], found[1], n_nearer, n_level, filled, votes[i])

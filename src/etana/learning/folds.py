@@ -8,16 +8,29 @@ classes changes who falls into which fold.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from etana.table import Table
 
-__all__ = ["deal_folds", "in_folds", "row_keys", "sample_rows"]
+__all__ = ["TrainingRows", "deal_folds", "in_folds", "ranked_rows", "row_keys", "sample_rows"]
 
 _BLOCK = 2**20  # values at once
 _SPREAD = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)  # odd numbers without a pattern
 _HALF = np.uint64(32)
+
+
+class TrainingRows(NamedTuple):
+    """Training rows: table, classes, weights."""
+
+    table: Table
+    classes: np.ndarray
+    weights: np.ndarray
+
+    def take(self, index: np.ndarray) -> TrainingRows:
+        """Some of the rows."""
+        return TrainingRows(self.table.rows(index), self.classes[index], self.weights[index])
 
 
 def row_keys(table: Table, seed: int = 0) -> np.ndarray:
@@ -49,8 +62,8 @@ def _mix(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
     return np.where(values == 0, np.uint64(0), bits ^ (bits >> _HALF))
 
 
-def _ranked(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Rows class by class, in the order of their keys."""
+def ranked_rows(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Rows class by class, in the order of their keys: the same rows, whatever the order in which they came."""
     totals = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
     np.add.at(totals, codes, keys)
     # Classes are told apart by their size and rows, and not by their names.
@@ -61,7 +74,7 @@ def _ranked(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
 def deal_folds(codes: np.ndarray, n_folds: int, keys: np.ndarray) -> np.ndarray:
     """A fold for each row, classes dealt out evenly."""
     folds = np.empty(codes.size, dtype=np.int64)
-    folds[_ranked(codes, keys)] = np.arange(codes.size) % n_folds
+    folds[ranked_rows(codes, keys)] = np.arange(codes.size) % n_folds
     return folds
 
 
@@ -76,4 +89,4 @@ def sample_rows(codes: np.ndarray, most: int, keys: np.ndarray) -> np.ndarray:
     if codes.size <= most:
         return np.arange(codes.size)
     # Rows lie class by class; steps of equal length meet each class as often as its share.
-    return np.sort(_ranked(codes, keys)[(np.arange(most) * codes.size) // most])
+    return np.sort(ranked_rows(codes, keys)[(np.arange(most) * codes.size) // most])

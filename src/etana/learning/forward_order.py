@@ -23,7 +23,7 @@ candidate of every step is a fit for every fold.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +32,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from etana.beliefs.prefixes.estimators import posteriors_of
+from etana.beliefs.prefixes.travel import shares_of
 from etana.costs import ResolvedCosts
 from etana.kernels import neighbours as kernel
-from etana.kernels.neighbours import Neighbourhood
+from etana.kernels.neighbours import Neighbourhood, Voters
 from etana.learning.estimators import fit_one
 from etana.learning.folds import in_folds
 from etana.policies.regression import stop_costs
@@ -80,15 +81,20 @@ class Search(metaclass=ABCMeta):
     prices : ResolvedCosts
         Of the candidates.
     mistakes : array (N, N)
+    weights : array (n,), optional
+        How much each row counts.
     """
 
-    def __init__(self, codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray) -> None:
+    def __init__(
+        self, codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
         n, n_classes = codes.size, mistakes.shape[0]
         self.codes, self.prices, self.mistakes = codes, prices, mistakes
-        self.prior = np.bincount(codes, minlength=n_classes) / n
+        self.counted = np.ones(n) if weights is None else weights / weights.mean()
+        self.prior = shares_of(codes, n_classes, self.counted)
         # Log loss knows no costs; rows whose class is dear to miss count for more.
-        worst = mistakes.max(axis=1)[codes]
-        self.weights = worst / worst.mean() if worst.any() else np.ones(n)
+        worst = self.counted * mistakes.max(axis=1)[codes]
+        self.weights = worst / worst.mean() if worst.any() else self.counted
         self.losses = -self.weights * np.log(self.prior[codes])
         self.beliefs = np.tile(self.prior, (n, 1))
         self.chosen: list[int] = []
@@ -101,13 +107,21 @@ class Search(metaclass=ABCMeta):
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
         """Take the feature in; the number of neighbours that serves best now, and the posteriors."""
 
-    def run(self, most: int, to_the_end: bool = False, tell: Callable[[int], object] = lambda n_chosen: None) -> Found:
-        """Choose at most ``most`` features, or exactly as many (if there are) where gains cannot be trusted."""
+    def run(
+        self, most: int, to_the_end: bool = False, tell: Callable[[int], object] = lambda n_chosen: None,
+        start: Sequence[int] = (),
+    ) -> Found:  # fmt: skip
+        """Choose at most ``most`` features, or exactly as many (if there are) where gains cannot be trusted; those of
+        ``start`` come first."""
         if self.codes.size < 2:
             most = 0
         sizes: list[int] = []
         posteriors: list[np.ndarray] = []
-        kept = 0
+        for feature in start:
+            size, posterior = self._add(feature)
+            sizes.append(size)
+            posteriors.append(posterior)
+        kept = len(self.chosen)
         while len(self.chosen) < min(most, self.prices.full.size) and len(self.chosen) - kept < PATIENCE:
             rows = np.arange(self.codes.size) if to_the_end else self._rows_that_go_on()
             if not rows.size:
@@ -178,9 +192,10 @@ class NeighbourSearch(Search):
     """Candidates judged by nearest neighbours; ``encoded`` has an array (n, w) for each, scaled for distances."""
 
     def __init__(
-        self, encoded: list[np.ndarray], codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
-        super().__init__(codes, prices, mistakes)
+        self, encoded: list[np.ndarray], codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(codes, prices, mistakes, weights)
         n = codes.size
         self.offsets = np.concatenate(([0], np.cumsum([block.shape[1] for block in encoded], dtype=np.int64)))
         self.columns = np.empty((int(self.offsets[-1]), n), dtype=np.float32)
@@ -196,7 +211,7 @@ class NeighbourSearch(Search):
     @property
     def _rows(self) -> Neighbourhood:
         """The rows and their distances, as the kernels take them."""
-        return Neighbourhood(self.base, self.order, self.n_sorted, self.columns, self.codes)
+        return Neighbourhood(self.base, self.order, self.n_sorted, self.columns, Voters(self.codes, self.counted))
 
     def _scoring(self) -> kernel.Scoring:
         return kernel.Scoring(self.weights, self.losses, self.prior)
@@ -269,8 +284,10 @@ class EstimatorSearch(Search):
         estimator: Any,
         folds: np.ndarray,
         n_jobs: int | None,
+        weights: np.ndarray,
     ) -> None:
-        super().__init__(codes, prices, mistakes)
+        super().__init__(codes, prices, mistakes, weights)
+        self.copies = weights
         self.encoded, self.estimator, self.folds, self.n_jobs = encoded, estimator, folds, n_jobs
         self.floor = 1.0 / (codes.size + self.prior.size)
 
@@ -291,12 +308,15 @@ class EstimatorSearch(Search):
 
     def _posteriors(self, feature: int) -> np.ndarray:
         X = np.concatenate([self.encoded[f] for f in (*self.chosen, feature)], axis=1)
-        return out_of_fold(self.estimator, X, self.codes, self.prior, self.folds)
+        return out_of_fold(self.estimator, X, self.codes, self.copies, self.prior, self.folds)
 
 
-def out_of_fold(estimator: Any, X: np.ndarray, codes: np.ndarray, prior: np.ndarray, folds: np.ndarray) -> np.ndarray:
+def out_of_fold(
+    estimator: Any, X: np.ndarray, codes: np.ndarray, weights: np.ndarray, prior: np.ndarray, folds: np.ndarray
+) -> np.ndarray:
     """Posteriors (n, N) of each row by the estimator fitted on the other folds."""
     out = np.empty((codes.size, prior.size))
     for training, held_out in in_folds(folds):
-        out[held_out] = posteriors_of(fit_one(estimator, X[training], codes[training]), X[held_out], prior)
+        fitted = fit_one(estimator, X[training], codes[training], weights[training])
+        out[held_out] = posteriors_of(fitted, X[held_out], prior)
     return out

@@ -14,7 +14,7 @@ again, for the way that was chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +22,25 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
-from etana.learning.folds import deal_folds, in_folds, row_keys
+from etana.kernels import choice
+from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
+from etana.learning.temperature import HeldOutCost, Paid, coolest
 from etana.learning.walks import Walks, fit_rule
-from etana.likelihood import Counts
+from etana.likelihood import Counts, effective_rows
 from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
 from etana.table import Table
 from etana.walks.graph import Graph
 
-__all__ = ["ChoiceSettings", "FittedChoice", "HeldOut", "LearntPaths", "Way", "fit_choice", "learn_paths"]
+__all__ = [
+    "ChoiceSettings",
+    "FittedChoice",
+    "HeldOut",
+    "LearntPaths",
+    "Way",
+    "fit_choice",
+    "held_out_spend",
+    "learn_paths",
+]
 
 _STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
 _STRENGTHS_AHEAD = (50.0, 20.0, 10.0, 5.0)  # the fewer, the less chance has to say
@@ -50,18 +61,6 @@ class Way(NamedTuple):
 
     m: float
     levels: int
-
-
-class TrainingRows(NamedTuple):
-    """Training rows: table, classes, weights."""
-
-    table: Table
-    classes: np.ndarray
-    weights: np.ndarray
-
-    def take(self, index: np.ndarray) -> TrainingRows:
-        """Some of the rows."""
-        return TrainingRows(self.table.rows(index), self.classes[index], self.weights[index])
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,7 @@ class ChoiceSettings:
     max_features: int | None
     max_nodes: int
     seed: int
+    temperature: float | str
 
     @property
     def deepest(self) -> int:
@@ -101,12 +101,14 @@ class ChoiceSettings:
 
 @dataclass(frozen=True)
 class FittedChoice:
-    """Beliefs and policy, the way in use, and the cost of held-out rows for each way that was tried."""
+    """Beliefs and policy, the way in use, the cost of held-out rows for each way that was tried, and what they paid on
+    the way in use, if they walked."""
 
     beliefs: PathCounts
     policy: InstanceChoice
     way: Way
     costs: dict[Way, float]
+    held_out: HeldOutCost | None
 
 
 def learn_paths(
@@ -121,20 +123,22 @@ def learn_paths(
     beliefs = PathCounts.learn(binner, counts, every, priors, per)
     ways = _ways(beliefs, settings)
     # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
-    needed = len(ways) > 1 or (settings.walks == "rows" and not ways[0].levels)
-    held_out = _held_out(every, binner, bins_given, priors, per, settings.seed) if needed else ()
+    needed = len(ways) > 1 or (settings.walks == "rows" and not ways[0].levels) or settings.temperature == "auto"
+    silent = np.array(counts.silent, dtype=np.int64)
+    held_out = _held_out(every, binner, bins_given, priors, per, settings.seed, silent) if needed else ()
     return LearntPaths(beliefs, tuple(held_out))
 
 
 def _held_out(
-    every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int
-) -> Iterator[HeldOut]:
+    every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int,
+    silent: np.ndarray,
+) -> Iterator[HeldOut]:  # fmt: skip
     for learning, held in _folds(every, seed):
         part, rest = every.take(learning), every.take(held)
         # Supervised bins have seen the labels of held-out rows, which would make these look too good.
         own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
         count = Counts.of if bins_given else Counts.learn
-        counts = count(own, *part, priors.size)
+        counts = count(own, *part, priors.size).without(silent)
         beliefs = PathCounts.learn(own, counts, part, priors, per)
         codes = own.encode(rest.table, beliefs.candidates).astype(beliefs.codes.dtype)
         yield HeldOut(beliefs, codes, rest.classes, rest.weights)
@@ -152,22 +156,41 @@ def _folds(every: TrainingRows, seed: int) -> Iterator[tuple[np.ndarray, np.ndar
 
 
 def fit_choice(
-    paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, way: Way | None = None
-) -> FittedChoice:
-    """The policy for these prices; with a ``way`` only its stopping rule is learnt, else held-out rows choose one."""
+    paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, way: Way | None = None,
+    temperature: float | None = None,
+) -> FittedChoice:  # fmt: skip
+    """The policy for these prices; with a ``way`` and a ``temperature`` only its stopping rule is learnt, else held-out
+    rows choose them, the way first."""
     ways = _ways(paths.beliefs, settings) if way is None else [way]
-    chosen, rule = ways[0], ASK_ON
+    chosen, rule, held_out = ways[0], ASK_ON, None
     costs: dict[Way, float] = {}
-    if len(ways) > 1 or (settings.walks == "rows" and not chosen.levels):
-        chosen, rule, costs = _by_held_out_rows(paths, prices, mistakes, settings, ways)
-    beliefs = paths.beliefs.with_strength(chosen.m)
+    heat = temperature or (1.0 if isinstance(settings.temperature, str) else float(settings.temperature))
+    if paths.held_out:
+        held = _HeldOutWalks(paths, prices, mistakes, settings)
+        chosen, costs = held.choose(ways, heat)
+        if temperature is None and settings.temperature == "auto":
+            heat, _ = coolest(lambda t: held.paid(chosen, t))
+        held_out, rule = held.paid(chosen, heat).mean(), held.rule(chosen, heat)
+    beliefs = paths.beliefs.with_strength(chosen.m).at_temperature(heat)
     if settings.walks == "model" and not chosen.levels:
-        rule = fit_rule(_drawn(beliefs, prices, mistakes, settings))
+        rule, held_out = fit_rule(_drawn(beliefs, prices, mistakes, settings)), None
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, most_features=settings.deepest,
         levels=chosen.levels, most_states=settings.max_nodes, seed=settings.seed,
     )  # fmt: skip
-    return FittedChoice(beliefs, policy, chosen, costs)
+    return FittedChoice(beliefs, policy, chosen, costs, held_out)
+
+
+def held_out_spend(paths: LearntPaths, policy: InstanceChoice, m: float, temperature: float) -> float | None:
+    """What held-out rows pay for features in the mean under a policy; None if none were held out."""
+    total = weight = 0.0
+    for part in paths.held_out:
+        beliefs = part.beliefs.with_strength(m).at_temperature(temperature)
+        graph = Graph(beliefs, replace(policy, candidates=beliefs.candidates, most_states=_NO_LIMIT))
+        _, last, ends = next(graph.retrace(part.codes))
+        total += float(part.weights @ graph.nodes.facts[ends[:last], choice.SPENT])
+        weight += float(part.weights.sum())
+    return total / weight if weight else None
 
 
 def _ways(beliefs: PathCounts, settings: ChoiceSettings) -> list[Way]:
@@ -196,28 +219,53 @@ def _affordable(beliefs: PathCounts) -> int:
     return 0
 
 
-def _by_held_out_rows(
-    paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, ways: list[Way]
-) -> tuple[Way, np.ndarray, dict[Way, float]]:
-    walks: dict[Way, Walks] = {}
-    for way in ways:
+class _HeldOutWalks:
+    """Held-out rows on their walks; each way at each temperature is walked once."""
+
+    def __init__(
+        self, paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings
+    ) -> None:
+        self.paths, self.prices, self.mistakes, self.settings = paths, prices, mistakes, settings
+        self.truth = np.concatenate([part.classes for part in paths.held_out])
+        self.weights = np.concatenate([part.weights for part in paths.held_out])
+        self.n_rows = effective_rows(paths.beliefs.weights)
+        self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
+
+    def paid(self, way: Way, temperature: float) -> Paid:
+        """What each row pays, features and mistakes, with the rule that is best for these walks."""
+        return self._walked(way, temperature)[0]
+
+    def rule(self, way: Way, temperature: float) -> np.ndarray:
+        """That rule."""
+        return self._walked(way, temperature)[1]
+
+    def choose(self, ways: list[Way], temperature: float) -> tuple[Way, dict[Way, float]]:
+        """The way to take, and the mean cost of each."""
+        paid = {way: self.paid(way, temperature).costs for way in ways}
+        best = cheapest_way(paid, self.weights, self.n_rows)
+        return best, {way: float(np.average(paid[way], weights=self.weights)) for way in ways}
+
+    def _walked(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
+        if (way, temperature) not in self._known:
+            self._known[way, temperature] = self._walk(way, temperature)
+        return self._known[way, temperature]
+
+    def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
         parts = []
-        for part in paths.held_out:
-            graph = _open_graph(part.beliefs.with_strength(way.m), prices, mistakes, settings, way.levels)
+        for part in self.paths.held_out:
+            beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
+            graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels)
             # A graph without limit holds all rows at once, so the first part is the whole.
             _, last, ends = next(graph.retrace(part.codes))
             parts.append(Walks.of(graph, ends[:last]))
-        walks[way] = Walks.joined(parts)
-    truth = np.concatenate([part.classes for part in paths.held_out])
-    weights = np.concatenate([part.weights for part in paths.held_out])
-    scale = scale_of(paths.beliefs.priors, mistakes)
-    rules = {way: ASK_ON if way.levels else fit_rule(walks[way]) for way in ways}
-    paid = {way: scale * walks[way].costs(rules[way], truth, mistakes / scale) for way in ways}
-    best = cheapest_way(paid, weights, paths.beliefs.classes.size)
-    return best, rules[best], {way: float(np.average(paid[way], weights=weights)) for way in ways}
+        walks = Walks.joined(parts)
+        rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
+        scale = scale_of(self.paths.beliefs.priors, self.mistakes)
+        costs = scale * walks.costs(rule, self.truth, self.mistakes / scale)
+        return Paid(costs, walks.stops(rule), self.weights, self.n_rows), rule
 
 
-def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: int) -> Way:
+def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:
     """The cheapest that looks ahead, unless information is cheaper by more than a standard error."""
 
     def cheapest(ways: list[Way]) -> list[Way]:

@@ -1,24 +1,22 @@
-"""From training rows to an order, a classifier on each prefix, and honest walks.
+"""From training rows to an order, classifiers on each prefix, and honest walks.
 
-A *walk* is what the stopping rule is learnt from: the posteriors of a training row after 0, 1, ..., K features, made
-without that row.  Three ways lead there:
+A *walk* is what the stopping rule is learnt from: the posteriors of a training row after 0, 1, ..., K features, by
+classifiers that were fitted without the row's fold. Where walks are *nested*, the whole of it, screen, order and
+classifiers, is done again without the fold: some feature fits few rows by chance, an order chosen on all of them looks
+better than it is, and nested walks do not. Nor are the gains that the search sees believed then: the order has full
+length, and the walks say how much of it is worth its price. Each fold has an order of its own there; stages are
+counted, not features, and have the prices of the final order.
 
-* nearest neighbours: every row is left out of its own vote;
-* logistic regression, or an estimator: it is fitted on the other folds, for every prefix;
-* *nested*: the whole of it, screen, order and classifier, is done again without the row's fold.  Where there are more
-  features than rows, some feature fits the rows by chance, and an order chosen on all of them looks better than it
-  is; nested walks do not.  Nor are the gains that the search sees believed then: the order has full length, and the
-  walks say how much of it is worth its price.  Each fold has an order of its own there; stages are counted, not
-  features, and have the prices of the final order.
-
-Where no estimator is given, nearest neighbours and logistic regression walk side by side, and their posteriors are
-blended: the share of logistic regression, between 0 and 1, is the one with which the stopping rule of the walks, at the
-prices of the fit, pays least. The first knows any shape, the second needs few rows.
+Where no estimator is given, several *members* walk side by side, and their posteriors are pooled
+(:mod:`etana.learning.pooling`): nearest neighbours know any shape, logistic regression and naive Bayes need few rows,
+boosted trees see thresholds and how features act together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,22 +24,27 @@ from joblib import Parallel, delayed
 
 from etana.beliefs.prefixes.belief import Prefixed
 from etana.beliefs.prefixes.calibration import fit_temperature, temper
+from etana.beliefs.prefixes.densities import fit_densities
 from etana.beliefs.prefixes.encoding import Feature, learn_feature
 from etana.beliefs.prefixes.linear import fit_linear
 from etana.beliefs.prefixes.neighbours import Neighbours
-from etana.beliefs.prefixes.travel import Blend, PrefixMember, travel
+from etana.beliefs.prefixes.travel import PrefixMember, shares_of, travel
 from etana.costs import ResolvedCosts
+from etana.learning.boosting import fit_boosted
 from etana.learning.estimators import fit_estimators, takes_missing
 from etana.learning.folds import deal_folds, in_folds, sample_rows
 from etana.learning.forward_order import EstimatorSearch, Found, NeighbourSearch, out_of_fold
+from etana.learning.pooling import fit_pool
 from etana.learning.progress import Tell
 from etana.learning.screen import screen_features
+from etana.policies.fixed_order import FixedOrder
 from etana.policies.regression import learn_stopping
 from etana.table import Table
 
-__all__ = ["LearntPrefixes", "PrefixRows", "PrefixSettings", "learn_prefixes"]
+__all__ = ["LearntPrefixes", "PrefixRows", "PrefixSettings", "best_beginning", "learn_prefixes"]
 
-_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+MEMBERS = ("neighbours", "linear", "densities", "boosting")
+_FEW_ROWS = 1000  # up to which an order fits them by chance
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,16 @@ class PrefixSettings:
 
     estimator: Any
     by_estimator: bool
+    members: tuple[str, ...]  # where there is no estimator
     max_features: int
     screen: Any
     nested: Any
     folds: int
     max_rows: int
+    search_rows: int  # of these, among which the order is found
     n_jobs: int | None
     seed: int
+    order: np.ndarray | None = None  # columns, where nobody has to look for an order
 
 
 @dataclass(frozen=True)
@@ -65,15 +71,23 @@ class PrefixRows:
 
     table: Table
     codes: np.ndarray
+    weights: np.ndarray
     levels: dict[int, np.ndarray]
     prices: ResolvedCosts
     mistakes: np.ndarray
     keys: np.ndarray  # of the rows, for dealing folds
+    silent: np.ndarray  # columns that are no evidence
 
     @property
     def n_classes(self) -> int:
         """N."""
         return self.mistakes.shape[0]
+
+    def take(self, rows: np.ndarray) -> PrefixRows:
+        """Some of the rows."""
+        return replace(
+            self, table=self.table.rows(rows), codes=self.codes[rows], weights=self.weights[rows], keys=self.keys[rows]
+        )
 
     def values(self, columns: np.ndarray) -> np.ndarray:
         """These columns as floats, (n, columns)."""
@@ -89,13 +103,14 @@ class LearntPrefixes:
     beliefs : Prefixed
     walks : array (K + 1, n, N)
         Calibrated posteriors of training rows by stage.
-    codes : array (n,)
-        Classes of those rows.
+    codes, weights : array (n,)
+        Classes and weights of those rows.
     """
 
     beliefs: Prefixed
     walks: np.ndarray
     codes: np.ndarray
+    weights: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -107,100 +122,146 @@ class _Route:
     found: Found
 
 
-def learn_prefixes(training: PrefixRows, settings: PrefixSettings, tell: Tell) -> LearntPrefixes:
-    """All of a fit but the stopping rule."""
+def learn_prefixes(
+    training: PrefixRows, settings: PrefixSettings, tell: Tell, start: tuple[int, ...] = ()
+) -> LearntPrefixes:
+    """All of a fit but the stopping rule. The columns of ``start`` stand first in the order."""
     rows = sample_rows(training.codes, settings.max_rows, training.keys)
     nested = _is_nested(training, settings, rows)
-    # Nested walks say how much of the order pays, so the search itself need not stop early.
-    route = _find_route(training, settings, rows, settings.max_features, nested, tell)
+    # Where there are more columns than rows no gain can be trusted: the order has full length, and nested walks say how
+    # much of it pays.
+    whole = nested and (settings.nested is True or training.table.n_features > rows.size)
+    route = _find_route(training, settings, rows, settings.max_features, whole, tell, start)
     values = training.values(route.columns)
-    if nested:
-        raw = _nested_walks(training, settings, rows, route.columns.size, tell)
-    elif settings.estimator is None:
-        raw = [route.found.posteriors, _linear_walks(training, settings, route, values[rows], rows, tell)]
-    elif settings.by_estimator:
-        raw = [route.found.posteriors]
+    if settings.estimator is not None and not nested:
+        if not settings.by_estimator:
+            rows = np.arange(training.codes.size)
+        raw = [
+            route.found.posteriors
+            if settings.by_estimator
+            else _cross_validated(training, settings, route, values, tell)
+        ]
     else:
-        rows = np.arange(training.codes.size)
-        raw = [_walks_in_folds(training, settings, route, values, tell)]
+        search = partial(_find_route, most=route.columns.size, to_the_end=whole, tell=lambda text: None, start=start)
+        raw = _walks(training, settings, rows, search if nested else lambda *_: route, route.columns.size, tell)
     tell("fitting")
-    prefixes = _fit_prefixes(training, settings, route, values, _fitting_rows(training, settings, rows))
-    if len(prefixes) == 1:
-        return _calibrate(training, route.columns, prefixes[0], raw[0], training.codes[rows])
-    return _blended(training, route.columns, prefixes, raw, training.codes[rows])
+    fitting = rows if settings.estimator is None else np.arange(training.codes.size)
+    members = _fit_members(training, settings, route, values, fitting)
+    return _calibrated(training, route.columns, members, raw, rows)
 
 
-def _fitting_rows(training: PrefixRows, settings: PrefixSettings, rows: np.ndarray) -> np.ndarray:
-    return rows if settings.estimator is None else np.arange(training.codes.size)
+def best_beginning(learnt: LearntPrefixes, prices: ResolvedCosts, mistakes: np.ndarray, budget: float) -> FixedOrder:
+    """The beginning of the order that is worth most for the money, by what held-out rows pay."""
+    order = learnt.beliefs.order
+    own = prices.in_order(order)
+    fitting = int(np.searchsorted(np.cumsum(own), budget, side="right"))
+    rules = [
+        learn_stopping(learnt.walks[: k + 1], learnt.codes, own[:k], mistakes, learnt.weights)
+        for k in range(fitting + 1)
+    ]
+    best = min(range(fitting + 1), key=lambda k: rules[k].expected_cost)
+    return FixedOrder(order[:best], rules[best], prices, mistakes)
 
 
 def _is_nested(training: PrefixRows, settings: PrefixSettings, rows: np.ndarray) -> bool:
+    if settings.order is not None:
+        return False  # nothing was chosen by looking at rows
     if settings.nested == "auto":
-        return training.table.n_features > rows.size
+        return training.table.n_features > rows.size or (len(settings.members) > 2 and rows.size <= _FEW_ROWS)
     return bool(settings.nested)
 
 
 def _find_route(
-    training: PrefixRows, settings: PrefixSettings, rows: np.ndarray, most: int, to_the_end: bool, tell: Tell
-) -> _Route:
-    """Screen, encode and search, on these rows alone."""
+    training: PrefixRows, settings: PrefixSettings, rows: np.ndarray, most: int, to_the_end: bool, tell: Tell,
+    start: tuple[int, ...] = (),
+) -> _Route:  # fmt: skip
+    """Screen, encode and search, on these rows alone; or the order that is given."""
+    if settings.order is not None:
+        # What is given stands first, and nothing comes behind it.
+        start = tuple(settings.order[:most].tolist()) if rows.size > 1 else ()
+        most = len(start)
+    if not most:
+        n = training.n_classes
+        nothing = np.empty(0, np.int64)
+        return _Route(nothing, [], Found(nothing, nothing, np.empty((0, rows.size, n))))
     tell("screening")
-    codes = training.codes[rows]
-    candidates = screen_features(
-        training.table, training.codes, rows, training.n_classes, training.prices.full, settings.screen
-    )
+    rows = rows[sample_rows(training.codes[rows], settings.search_rows, training.keys[rows])]
+    codes, weights = training.codes[rows], training.weights[rows]
+    candidates = np.unique(np.array(start, dtype=np.int64))
+    if most > candidates.size:
+        passed = screen_features(
+            training.table, training.codes, training.weights, rows, training.n_classes, training.prices.full,
+            settings.screen, training.silent,
+        )  # fmt: skip
+        candidates = np.union1d(candidates, passed)
     values = training.values(candidates)[rows]
     features = [
         learn_feature(values[:, k], training.levels.get(column)) for k, column in enumerate(candidates.tolist())
     ]
-    prices = ResolvedCosts(*(x[candidates] for x in vars(training.prices).values()))
+    first = np.searchsorted(candidates, start).tolist()
+    # Neither is looked for: the order is given, and neighbours have no vote beside an estimator.
+    if settings.order is not None and settings.estimator is not None:
+        found = Found(
+            np.array(first, dtype=np.int64), np.zeros(most, np.int64), np.empty((most, 0, training.n_classes))
+        )
+        return _Route(candidates[found.features], [features[f] for f in found.features], found)
+    prices = training.prices.of(candidates)
     search: NeighbourSearch | EstimatorSearch
     if settings.by_estimator:
         keep = takes_missing(settings.estimator)
         raw = [f.raw(values[:, k], keep) for k, f in enumerate(features)]
         folds = deal_folds(codes, settings.folds, training.keys[rows])
-        search = EstimatorSearch(raw, codes, prices, training.mistakes, settings.estimator, folds, settings.n_jobs)
+        search = EstimatorSearch(
+            raw, codes, prices, training.mistakes, settings.estimator, folds, settings.n_jobs, weights
+        )
     else:
         scaled = [f.scaled(values[:, k]) for k, f in enumerate(features)]
-        search = NeighbourSearch(scaled, codes, prices, training.mistakes)
-    found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"))
+        search = NeighbourSearch(scaled, codes, prices, training.mistakes, weights)
+    found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"), first)
     return _Route(candidates[found.features], [features[f] for f in found.features], found)
 
 
-def _fit_prefixes(
+def _fit_members(
     training: PrefixRows, settings: PrefixSettings, route: _Route, values: np.ndarray, rows: np.ndarray
 ) -> list[PrefixMember]:
-    """The estimator's, or those of nearest neighbours and logistic regression."""
-    codes, n_classes = training.codes[rows], training.n_classes
+    """The estimator, or the members, on every prefix."""
+    given = route.features, values[rows], training.codes[rows]
+    n, weights = training.n_classes, training.weights[rows]
     if settings.estimator is not None:
-        return [fit_estimators(settings.estimator, route.features, values[rows], codes, n_classes, settings.n_jobs)]
-    neighbours = Neighbours.of(route.features, values[rows], codes, route.found.sizes, n_classes)
-    return [neighbours, fit_linear(route.features, values[rows], codes, n_classes)]
+        return [fit_estimators(settings.estimator, *given, weights, n, settings.n_jobs)]
+    fits: dict[str, Callable[[], PrefixMember]] = {
+        "neighbours": lambda: Neighbours.of(*given, route.found.sizes, n, weights),
+        "linear": lambda: fit_linear(*given, n, weights),
+        "densities": lambda: fit_densities(*given, n, weights),
+        "boosting": lambda: fit_boosted(*given, n, weights),
+    }
+    return [fits[name]() for name in settings.members]
 
 
-def _nested_walks(
-    training: PrefixRows,
-    settings: PrefixSettings,
-    rows: np.ndarray,
-    n_stages: int,
-    tell: Tell,
-) -> list[np.ndarray]:
-    """Posteriors (K, n, N) of rows whose fold had no part in order and classifier; one array for each classifier."""
+def _walks(
+    training: PrefixRows, settings: PrefixSettings, rows: np.ndarray,
+    find: Callable[[PrefixRows, PrefixSettings, np.ndarray], _Route], n_stages: int, tell: Tell,
+) -> list[np.ndarray]:  # fmt: skip
+    """Posteriors (K, n, N) of rows whose fold had no part in the classifiers, one array for each classifier; ``find``
+    gives the order for some rows."""
     folds = deal_folds(training.codes[rows], settings.folds, training.keys[rows])
 
     def one(inside: np.ndarray, held_out: np.ndarray) -> list[np.ndarray]:
-        # Everything that looks at labels is inside the fold: screen, encoding, order and classifiers.
-        route = _find_route(training, settings, rows[inside], n_stages, True, lambda text: None)
-        values = training.values(route.columns)
-        fitted = _fit_prefixes(training, settings, route, values, rows[inside])
+        # Where walks are nested, all that looks at labels is inside the fold: screen, encoding, order and classifiers.
+        own = find(training, settings, rows[inside])
+        values = training.values(own.columns)
+        fitted = _fit_members(training, settings, own, values, rows[inside])
         return [_stretch(travel(p, values[rows[held_out]]), p.prior, n_stages) for p in fitted]
 
-    parts = list(in_folds(folds))
+    # A single row has no other fold to learn from, and stays at the prior.
+    parts = [part for part in in_folds(folds) if part[0].size]
     # Kernels release the lock, and threads share the table.
     jobs = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")(
         delayed(one)(*part) for part in parts
     )
-    out = np.empty((2 if settings.estimator is None else 1, n_stages, rows.size, training.n_classes))
+    n_members = len(settings.members) if settings.estimator is None else 1
+    prior = shares_of(training.codes[rows], training.n_classes, training.weights[rows])
+    out = np.tile(prior, (n_members, n_stages, rows.size, 1))
     for done, (part, walked) in enumerate(zip(parts, jobs, strict=True), start=1):
         out[:, :, part[1]] = walked
         tell(f"{done} of {len(parts)} folds walked")
@@ -215,44 +276,7 @@ def _stretch(walked: np.ndarray, prior: np.ndarray, n_stages: int) -> np.ndarray
     return walked[np.minimum(np.arange(n_stages), len(walked) - 1)]
 
 
-def _linear_walks(
-    training: PrefixRows, settings: PrefixSettings, route: _Route, values: np.ndarray, rows: np.ndarray,
-    tell: Tell,
-) -> np.ndarray:  # fmt: skip
-    """Posteriors (K, n, N) of these rows by logistic regression, fitted on the other folds."""
-    tell("logistic regression")
-    codes, n_classes = training.codes[rows], training.n_classes
-    prior = np.bincount(codes, minlength=n_classes) / codes.size
-    out = np.tile(prior, (len(route.features), codes.size, 1))
-    for inside, held_out in in_folds(deal_folds(codes, settings.folds, training.keys[rows])):
-        if inside.size:
-            linear = fit_linear(route.features, values[inside], codes[inside], n_classes)
-            out[:, held_out] = travel(linear, values[held_out])
-    return out
-
-
-def _blended(
-    training: PrefixRows, columns: np.ndarray, prefixes: list[PrefixMember], raw: list[np.ndarray], codes: np.ndarray
-) -> LearntPrefixes:
-    """The share of the second classifier with which the walks pay least; the first among equals."""
-    prices, found = training.prices.in_order(columns), []
-    first, second = prefixes
-    for share in _SHARES:
-        both = (1.0 - share) * raw[0] + share * raw[1]
-        learnt = _calibrate(training, columns, _blend(first, second, share), both, codes)
-        # By what it is for, the cost of the walks and not their log loss; few shares, so that chance has little to say.
-        cost = learn_stopping(learnt.walks, codes, prices, training.mistakes).expected_cost
-        found.append((cost, learnt))
-    return min(found, key=lambda one: one[0])[1]
-
-
-def _blend(first: PrefixMember, second: PrefixMember, share: float) -> PrefixMember:
-    if share in (0.0, 1.0):
-        return second if share else first
-    return Blend(first, second, share)
-
-
-def _walks_in_folds(
+def _cross_validated(
     training: PrefixRows,
     settings: PrefixSettings,
     route: _Route,
@@ -260,13 +284,13 @@ def _walks_in_folds(
     tell: Tell,
 ) -> np.ndarray:
     """Posteriors (K, n, N) by the estimator on each prefix, fitted on the other folds."""
-    codes = training.codes
-    prior = np.bincount(codes, minlength=training.n_classes) / codes.size
+    codes, weights = training.codes, training.weights
+    prior = shares_of(codes, training.n_classes, weights)
     folds = deal_folds(codes, settings.folds, training.keys)
     keep = takes_missing(settings.estimator)
     blocks = [f.raw(values[:, k], keep) for k, f in enumerate(route.features)]
     jobs = Parallel(n_jobs=settings.n_jobs, return_as="generator")(
-        delayed(out_of_fold)(settings.estimator, np.concatenate(blocks[: k + 1], axis=1), codes, prior, folds)
+        delayed(out_of_fold)(settings.estimator, np.concatenate(blocks[: k + 1], axis=1), codes, weights, prior, folds)
         for k in range(len(blocks))
     )
     out = np.empty((len(blocks), codes.size, training.n_classes))
@@ -276,14 +300,19 @@ def _walks_in_folds(
     return out
 
 
-def _calibrate(
-    training: PrefixRows, columns: np.ndarray, member: PrefixMember, raw: np.ndarray, codes: np.ndarray
+def _calibrated(
+    training: PrefixRows, columns: np.ndarray, members: list[PrefixMember], raw: list[np.ndarray], rows: np.ndarray
 ) -> LearntPrefixes:
+    """The members as one, made honest by held-out rows."""
+    codes, weights = training.codes[rows], training.weights[rows]
     # One row's worth of doubt: what was not seen in n rows has a chance of about 1/n.
-    floor = 1.0 / (codes.size + member.prior.size)
-    temperatures = np.array([fit_temperature(stage, member.prior, codes, floor) for stage in raw])
-    honest = [temper(stage, member.prior, t, floor) for stage, t in zip(raw, temperatures, strict=True)]
+    floor = 1.0 / (codes.size + training.n_classes)
+    member, walks = members[0], raw[0]
+    if len(members) > 1:
+        member, walks = fit_pool(members, raw, codes, floor, weights)
+    temperatures = np.array([fit_temperature(stage, member.prior, codes, floor, weights) for stage in walks])
+    honest = [temper(stage, member.prior, t, floor) for stage, t in zip(walks, temperatures, strict=True)]
     # Stage 0: before any feature every row is at the prior.
     walks = np.stack([np.tile(member.prior, (codes.size, 1)), *honest])
     beliefs = Prefixed(columns, member, temperatures, floor, training.levels, training.table.n_features)
-    return LearntPrefixes(beliefs, walks, codes)
+    return LearntPrefixes(beliefs, walks, codes, weights)

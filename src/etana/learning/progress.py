@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Tell", "progress"]
+__all__ = ["Tell", "progress", "progress_bar"]
 
 Tell = Callable[[str], object]
 
@@ -23,3 +23,18 @@ def progress(name: str, shown: bool) -> Iterator[Tell]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(name, total=None)
         yield lambda text: bar.update(task, description=f"{name}: {text}")
+
+
+@contextmanager
+def progress_bar(name: str, total: int, shown: bool) -> Iterator[Tell]:
+    """A bar for so many steps, with the time that is left; each call of the function is a step."""
+    if not shown:
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda text: bar.update(task, advance=1, description=f"{name}: {text}")

@@ -25,16 +25,18 @@ _LEAST = 300
 
 
 def screen_features(
-    table: Table, codes: np.ndarray, rows: np.ndarray, n_classes: int, prices: np.ndarray, screen: Any
-) -> np.ndarray:
-    """Columns that stay, in ascending order, judged by these rows alone."""
+    table: Table, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray, n_classes: int, prices: np.ndarray,
+    screen: Any, silent: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Columns that stay, in ascending order, judged by these rows alone; ``silent`` ones never do."""
+    able = np.setdiff1d(np.arange(table.n_features), silent)
     most = max(_LEAST, rows.size // 2) if screen == "auto" else screen
-    if most is None or table.n_features <= most:
-        return np.arange(table.n_features)
+    if most is None or able.size <= most:
+        return able
     # Rows of weight 0 are not counted: no copy of the table is made for the rows that judge.
-    weights = np.zeros(table.n_rows)
-    weights[rows] = 1.0
-    counts = Counts.learn(Binner("supervised"), table, codes, weights, n_classes)
+    counted = np.zeros(table.n_rows)
+    counted[rows] = weights[rows]
+    counts = Counts.learn(Binner("supervised"), table, codes, counted, n_classes)
     # The columns stand in ascending order again, so that the screen says nothing about what comes first.
     order = order_features("information", counts, counts.likelihoods(), counts.priors(), prices)
-    return np.sort(order[:most])
+    return np.sort(order[np.isin(order, able)][:most])

@@ -103,14 +103,15 @@ class Walks:
         at = np.arange(self.lengths.size), self.stops(rule)
         return self.spent[at] + mistakes[truth, self.decisions[at]]
 
-    def expected(self, rule: np.ndarray) -> float:
-        """Mean cost under a rule, mistakes as the beliefs expect them."""
+    def expected(self, rule: np.ndarray, weights: np.ndarray | None = None) -> float:
+        """Mean cost under a rule, mistakes as the beliefs expect them; ``weights`` say how much each walk counts."""
         at = np.arange(self.lengths.size), self.stops(rule)
-        return float((self.spent[at] + self.risks[at]).mean())
+        return float(np.average(self.spent[at] + self.risks[at], weights=weights))
 
 
-def fit_rule(walks: Walks) -> np.ndarray:
-    """The rule with the least expected cost among those that backward regression meets."""
+def fit_rule(walks: Walks, counted: np.ndarray | None = None) -> np.ndarray:
+    """The rule with the least expected cost among those that backward regression meets; ``counted`` (walks,) says how
+    much each walk counts, all alike if it is not given."""
     steps = walks.risks.shape[1]
     inside = np.arange(steps - 1) < walks.lengths[:, None] - 1
     # Free features are asked whatever the rule says, so their states teach it nothing.
@@ -118,12 +119,14 @@ def fit_rule(walks: Walks) -> np.ndarray:
     if not paid.any():
         return ASK_ON.copy()
     basis, risks = walks.basis[:, :-1][paid], walks.risks[:, :-1][paid]
+    share = np.ones(walks.lengths.size) if counted is None else counted / counted.mean()
+    states = np.broadcast_to(share[:, None], paid.shape)[paid]
     # What remains to be paid varies about as much as the risk there; near certainty, where stops are decided, small
     # differences count. 0.02 keeps states that are all but certain from counting for everything.
-    weights = 1.0 / np.sqrt(risks + 0.02)
+    weights = np.sqrt(states / (risks + 0.02))
     weighted = basis * weights[:, None]
     # The ridge is counted in walks: states of one walk are not independent of each other.
-    ridge = _RIDGE * paid.sum() / walks.lengths.size * np.eye(basis.shape[1])
+    ridge = _RIDGE * states.sum() / walks.lengths.size * np.eye(basis.shape[1])
     gram = weighted.T @ weighted + ridge
     # The first round asks as long as the next feature could pay at all.
     stop = ~(walks.risks > walks.prices)
@@ -133,7 +136,7 @@ def fit_rule(walks: Walks) -> np.ndarray:
         onward = walks.prices[:, :-1] + _to_go(walks, stop)[:, 1:]
         extra = (onward - walks.risks[:, :-1])[paid]
         rule = np.linalg.solve(gram, weighted.T @ (extra * weights))
-        cost = walks.expected(rule)
+        cost = walks.expected(rule, share)
         # Rounds need not come closer and closer; the best rule met is kept.
         if cost < least:
             best, least = rule, cost

@@ -12,7 +12,8 @@ Metadata, each entry a text:
 ``estimator``         name of the class, one of those in ``_HOMES``
 ``content``           JSON: ``parameters``, ``classes`` (type and labels), ``names`` of features or null,
                       ``beliefs`` and ``policy`` (class and values of each; parts of parts stand within),
-                      ``expectation``, ``learnt`` (what the classifier keeps besides the model)
+                      ``expectation``, ``learnt`` (what the classifier keeps besides the model); if features
+                      are described, ``dictionary``; if held-out rows judged it, ``judgement``
 ====================  ==================================================================================
 
 Arrays, with K features and N classes:
@@ -21,6 +22,7 @@ Arrays, with K features and N classes:
 ``beliefs.*``, ``policy.*``                    those of the parts: see ``state`` of each class, and
                                                :mod:`etana.modelfile.parts` for the list of classes
 ``prices.full``, ``.discounted``, ``.group``   prices of all features (K,); group -1 is none
+``prices.round``, ``.delayed``                 where waiting has a price: that of a round (1,), and who waits (K,)
 ``costs.mistakes``                             misclassification costs (N, N)
 ``expectation.*``                              :meth:`etana.policies.Expectation.state`
 ``learnt.*``                                   training counts, or walks of training rows: what new prices need
@@ -53,7 +55,10 @@ import numpy as np
 import etana
 from etana.beliefs.base import Beliefs
 from etana.beliefs.prefixes.estimators import ForeignObject
+from etana.costs import ResolvedCosts
+from etana.dictionary import Dictionary
 from etana.errors import EtanaError, InputError, ModelFileError
+from etana.judgement import Judgement
 from etana.model import Model
 from etana.modelfile import container
 from etana.modelfile.foreign import Trust
@@ -70,6 +75,7 @@ __all__ = ["ModelFileError", "load", "load_model", "read_metadata", "save"]
 _HOMES = {
     "ETANAClassifier": "etana.classifiers.fixed", "FETANAClassifier": "etana.classifiers.fixed",
     "AdaptiveClassifier": "etana.classifiers.adaptive", "SequentialClassifier": "etana.classifiers.sequential",
+    "CommitteeClassifier": "etana.classifiers.committee", "FrugalClassifier": "etana.classifiers.frugal",
 }  # fmt: skip
 _NOT_FOR_CLASSIFICATION = ("learnt.", "parameters.")
 
@@ -103,8 +109,12 @@ def save(clf: Any, path: str | os.PathLike[str]) -> None:
             "expectation": encode_part(model.expectation, "expectation", encoder),
             "learnt": encode_values(learnt_arrays, learnt_values, "learnt", encoder),
         }
-        encoder.arrays |= {f"prices.{key}": array for key, array in vars(model.prices).items()}
+        if model.judgement is not None:
+            content["judgement"] = encode_part(model.judgement, "judgement", encoder)
+        encoder.arrays |= {f"prices.{key}": array for key, array in _price_arrays(model.prices).items()}
         encoder.arrays["costs.mistakes"] = model.mistakes
+        if model.dictionary:
+            content["dictionary"] = model.dictionary.state()
         check_parameters(clf)  # which may have been set after the fit, and are checked when they are read
         text = json.dumps(content, sort_keys=True, allow_nan=False, separators=(",", ":"))
     metadata = {"package_version": etana.__version__, "estimator": name, "content": text}
@@ -190,6 +200,13 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
         }
 
 
+def _price_arrays(prices: ResolvedCosts) -> dict[str, np.ndarray]:
+    arrays = {"full": prices.full, "discounted": prices.discounted, "group": prices.group}
+    if prices.waiting is None:
+        return arrays
+    return arrays | {"round": np.array([prices.waiting.price]), "delayed": prices.waiting.delayed}
+
+
 def _estimator_name(clf: Any) -> str:
     name = type(clf).__name__
     if name not in _HOMES or type(clf) is not getattr(importlib.import_module(_HOMES[name]), name):
@@ -221,7 +238,7 @@ def _decode_estimator(name: str, content: dict[str, Any], source: OpenFile) -> A
         raise InputError(f"its class {name!r} is not known to this version of etana; upgrade etana")
     kind = getattr(importlib.import_module(_HOMES[name]), name)
     pair = content["beliefs"]["class"], content["policy"]["class"]
-    if pair != tuple(part.__name__ for part in kind.pairing):
+    if pair not in [tuple(part.__name__ for part in pairing) for pairing in kind.pairings]:
         raise InputError(f"a {name} is not made of {pair[0]!r} and {pair[1]!r}")
     model = _decode_model(content, source)
     given = content["parameters"]
@@ -234,6 +251,7 @@ def _decode_estimator(name: str, content: dict[str, Any], source: OpenFile) -> A
     clf.classes_, clf.n_features_in_, clf._model = model.classes, model.n_features, model
     if model.names is not None:
         clf.feature_names_in_ = np.array(model.names, dtype=object)
+    clf._dictionary = model.dictionary
     clf.restore_learnt(State(source, "learnt", content["learnt"]))
     return clf
 
@@ -258,6 +276,10 @@ def _decode_model(content: dict[str, Any], source: OpenFile) -> Model:
     if prices.full.size != beliefs.n_features:
         raise InputError(f"there are prices for {prices.full.size} features, and {beliefs.n_features} features")
     policy = restore_part(source, "policy", content["policy"], Policy, beliefs, prices, mistakes, expectation)
-    model = Model(beliefs, policy, classes, decoder.names(content["names"], beliefs.n_features))
+    judgement = None
+    if "judgement" in content:
+        judgement = restore_part(source, "judgement", content["judgement"], Judgement)
+    names = decoder.names(content["names"], beliefs.n_features)
+    model = Model(beliefs, policy, classes, names, Dictionary(content.get("dictionary")), judgement)
     vars(model)["expectation"] = expectation
     return model

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from etana.beliefs import NaiveBayes, PathCounts, Prefixed
+from etana.beliefs import Committee, NaiveBayes, PathCounts, Prefixed
+from etana.beliefs.prefixes.boosting import Boosted
+from etana.beliefs.prefixes.densities import Densities
 from etana.beliefs.prefixes.estimators import Estimators, ForeignObject
 from etana.beliefs.prefixes.linear import Linear
 from etana.beliefs.prefixes.neighbours import Neighbours
-from etana.beliefs.prefixes.travel import Blend
+from etana.beliefs.prefixes.travel import Pool
 from etana.binning import Binner
 from etana.errors import InputError
+from etana.judgement import Judgement
 from etana.modelfile.foreign import pack
 from etana.modelfile.values import Encoder
 from etana.policies.exact import ExactPolicy
@@ -23,15 +26,16 @@ from etana.policies.instance_choice import InstanceChoice
 from etana.policies.points import AlphaPolicy, FittedPolicy, FreePolicy
 from etana.policies.regression import RegressionStopping
 from etana.policies.thresholds import ThresholdPolicy
+from etana.policies.tree import PolicyTree
 
 __all__ = ["PARTS", "encode_part", "encode_values"]
 
 PARTS: dict[str, type] = {
     part.__name__: part
     for part in (
-        NaiveBayes, PathCounts, Prefixed, Neighbours, Linear, Blend, Estimators, FixedOrder, InstanceChoice,
-        RegressionStopping, AlphaPolicy, ExactPolicy, FittedPolicy, FreePolicy, GridPolicy, ThresholdPolicy,
-        Expectation,
+        NaiveBayes, PathCounts, Prefixed, Committee, Neighbours, Linear, Densities, Boosted, Pool, Estimators,
+        FixedOrder, InstanceChoice, PolicyTree, RegressionStopping, AlphaPolicy, ExactPolicy, FittedPolicy, FreePolicy,
+        GridPolicy, ThresholdPolicy, Expectation, Judgement,
     )
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from etana.binning import Binner
-from etana.costs import ResolvedCosts
+from etana.costs import ResolvedCosts, Waiting
 from etana.errors import InputError
 from etana.modelfile.foreign import Trust, unpack
 from etana.modelfile.values import Decoder
@@ -118,7 +118,13 @@ class State:
         group = self.array("group", full.shape, np.int64)
         if (group < -1).any() or (discounted > full).any():
             raise InputError("a discounted price is above the full one, or a group is negative")
-        return ResolvedCosts(full, discounted, group)
+        return ResolvedCosts(full, discounted, group, self._waiting(full.shape))
+
+    def _waiting(self, shape: tuple[int, ...]) -> Waiting | None:
+        """What waiting costs; in files without it, nothing."""
+        if f"{self.name}.round" not in self.source.arrays:
+            return None
+        return Waiting(float(self.costs("round", (1,))[0]), self.array("delayed", shape, bool))
 
     def number(self, name: str, least: float = -np.inf, most: float = np.inf, finite: bool = True) -> float:
         """A number from ``least`` to ``most``; always a float, for kernels are compiled for each type anew."""

@@ -12,7 +12,7 @@ numbers, text and lists, and these stand for themselves. Everything else is an o
 ``mapping``            ``items``: pairs of key and value, in order
 ``scalar``             ``dtype``, ``value``: a NumPy scalar
 ``array``              ``dtype``, and ``name`` of the array in the file, or ``shape`` and ``items``
-``FeatureCosts``       ``costs``, ``groups``, ``discounted``
+``FeatureCosts``       ``costs``, ``groups``, ``discounted``, ``round``, ``delayed``
 ``Binner``             as :meth:`Encoder.binner` writes it; ``fitted bins`` are those of the classifier
 ``solver``             ``class``, ``parameters``
 =====================  ===============================================================================
@@ -121,6 +121,8 @@ class Encoder:
         self.arrays[f"{name}.edges"] = binner.edges
         self.arrays[f"{name}.edge_offsets"] = binner.edge_offsets
         self.arrays[f"{name}.has_missing"] = binner.missing_codes >= 0
+        if binner.seen is not None:
+            self.arrays[f"{name}.seen"] = np.concatenate(binner.seen)
         levels = self.levels(binner.levels, f"{name}.levels")
         return {
             "type": "Binner", "settings": settings, "name": name, "levels": levels, "names": self.names(binner.names),
@@ -159,7 +161,8 @@ class Decoder:
 
     def _object(self, kind: str, value: dict[str, Any]) -> Any:
         if kind == "FeatureCosts":
-            return FeatureCosts(**{k: self.decode(value[k]) for k in ("costs", "groups", "discounted")})
+            names = ("costs", "groups", "discounted", "round", "delayed")
+            return FeatureCosts(**{k: self.decode(value[k]) for k in names if k in value})
         if kind == "Binner":
             return self.binner(value)
         if kind == "fitted bins" and self._fitted is not None:
@@ -224,6 +227,11 @@ class Decoder:
             if not np.array_equal(own, np.arange(n_bins[column] + has_missing[column]) + 0.5):
                 raise InputError(f"column {column} has not one bin for each of its levels")
         binner._set(n_edges, edges, n_bins, has_missing, levels, self.names(value["names"], k))
+        if f"{name}.seen" in self._arrays:
+            seen = self._named(f"{name}.seen", np.float64)
+            if seen.size != 2 * k or np.isnan(seen).any():
+                raise InputError(f"the training ranges are {seen.size} numbers, not two for each of {k} columns")
+            binner.seen = seen[:k], seen[k:]
         return binner
 
     def _named(self, name: str, dtype: Any) -> np.ndarray:

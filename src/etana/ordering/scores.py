@@ -9,6 +9,8 @@
     Descending mutual information with the class per unit of price.
 ``"cost"``
     The best of these, improved while the expected cost of its stopping problem falls: see :mod:`etana.ordering.search`.
+``"auto"``
+    ``"cost"`` or ``"information"``: see :mod:`etana.ordering.choice`.
 an array
     Column indices, each once.
 
@@ -31,14 +33,14 @@ from etana.likelihood import Counts
 
 __all__ = ["order_features"]
 
-_ALLOWED = "it must be 'error', 'variance', 'information', 'cost' or an array"
+_ALLOWED = "it must be 'auto', 'error', 'variance', 'information', 'cost' or an array"
 _DIGITS = 12
 
 
 def order_features(
     ordering: Any, counts: Counts, likelihoods: np.ndarray, priors: np.ndarray, costs: np.ndarray
 ) -> np.ndarray:
-    """Column indices by score, or as given; ``"cost"`` is no score, but :func:`etana.ordering.search_order`."""
+    """All column indices by score, or as given; ``"cost"`` and ``"auto"`` are :func:`etana.ordering.choose_order`."""
     n_features = counts.offsets.size - 1
     if not isinstance(ordering, str):
         return _given(ordering, n_features)
@@ -57,8 +59,10 @@ def order_features(
         free = np.where(score > 0, np.inf, 0.0)
         rate = np.divide(score, costs, out=free, where=costs > 0)
         return np.lexsort((columns, -score, -_significant(rate)))
-    if ordering == "cost":
-        raise InputError("the order by 'cost' has no scores of features; call etana.ordering.search_order for it")
+    if ordering in ("cost", "auto"):
+        raise InputError(
+            f"the order by {ordering!r} has no scores of features; call etana.ordering.choose_order for it"
+        )
     raise InputError(f"ordering is {ordering!r}; {_ALLOWED} of column indices")
 
 

@@ -11,8 +11,8 @@ its stopping problem costs under the model, with the price of each stage as the 
 1/100 and two more, 24 at most, and the next 16 features of each start. For each place in turn, features from behind
 are put there, alone, in exchange, or together with one that they make cheaper, and the feature that stands there is put
 at the end of the window. The best of these trials is kept if it lowers the cost by more than 1/1000. Sweeps over the
-places end when none does, or after 2000 trials (fewer for more than 45 classes, 64 at least); this bounds the work
-for any number of features.
+places end when none does, or after 2000 trials (600 for two classes, where each is a problem solved; fewer for more
+than 45 classes, 64 at least); this bounds the work for any number of features.
 
 **Trials.** For two classes, the stopping problem over the places and the next 8 features is solved exactly. For more
 classes, the same stages are played by instances that are drawn from the model once and give the same answers in every
@@ -47,7 +47,7 @@ _MORE, _MOST_PLACES = 2, 24
 _NEXT = 16  # features of each start behind the places
 _BEYOND = 8  # stages behind the places that a trial has
 _GAIN = 1e-3
-_TRIALS, _LEAST_TRIALS = 2000, 64
+_TRIALS, _SOLVED_TRIALS, _LEAST_TRIALS = 2000, 600, 64
 _PRODUCTS = 2**22  # squares of the number of classes: what a trial's stop costs take
 _PROMISING = 8
 _MATES = 3
@@ -139,6 +139,8 @@ def _window(starts: list[np.ndarray], places: int) -> np.ndarray:
 
 
 def _trials_left(n_classes: int) -> int:
+    if n_classes == 2:
+        return _SOLVED_TRIALS
     return max(min(_TRIALS, _PRODUCTS // n_classes**2), _LEAST_TRIALS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from etana.costs import FeatureCosts, ResolvedCosts
+from etana.costs import FeatureCosts
 from etana.errors import InputError
 from etana.model import Model
 from etana.table import read_table
@@ -44,8 +44,7 @@ def at_prices(estimator: Any, factor: float) -> Any:
     model = model_of(estimator)
     if estimator is not model:
         return estimator.with_costs(feature_costs=_scale(estimator.feature_costs, factor))
-    old = model.prices
-    new = model.at_prices(ResolvedCosts(old.full * factor, old.discounted * factor, old.group))
+    new = model.at_prices(model.prices.times(factor))
     if new is None:
         raise InputError(
             f"this model ({model.policy.words}) cannot be made for other prices without its training rows; pass the "
@@ -107,7 +106,7 @@ def _scale(costs: Any, factor: float) -> Any:
     """Feature costs in any accepted form, multiplied."""
     if isinstance(costs, FeatureCosts):
         discounted = None if costs.discounted is None else _scale(costs.discounted, factor)
-        return FeatureCosts(_scale(costs.costs, factor), costs.groups, discounted)
+        return FeatureCosts(_scale(costs.costs, factor), costs.groups, discounted, costs.round * factor, costs.delayed)
     if isinstance(costs, Mapping):
         return {name: price * factor for name, price in costs.items()}
     return np.asarray(costs, dtype=np.float64) * factor

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from etana.case import without_warnings
 from etana.model import Model
 from etana.plots._canvas import CLASS_COLOURS, INK, clean, drawing_axes, quiet_axes
 from etana.plots._outcome import Outcome, column_title, model_of, walk_labelled
@@ -162,8 +163,9 @@ def _follow(model: Model, outcome: Outcome, row: int, reason: str, values: dict[
     """Answer a case with the values of one row."""
     case = model.start()
     columns = outcome.walk.features(row).tolist()
-    for column in columns:
-        case.observe(values[row, column])
+    with without_warnings():
+        for column in columns:
+            case.observe(values[row, column])
     prior, *beliefs = case.beliefs
     steps = tuple(
         Step(column_title(model, column), answer.value, answer.meaning, answer.price, belief)

@@ -18,7 +18,10 @@ from etana.beliefs.base import Beliefs, Knowledge
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.kernels import rules
+from etana.kernels.rules import Rule
+from etana.policies.decision_graph import DecisionGraph
 from etana.policies.expectation import Expectation
+from etana.policies.situation import Situation
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -57,6 +60,26 @@ class Move:
     def onward(self) -> np.ndarray:
         """Expected cost of asking and going on as the policy does, mistakes included; infinite where it cannot pay."""
         return self._work_out()
+
+    @classmethod
+    def none(cls, n_rows: int) -> Move:
+        """Nothing is left that could be asked."""
+        yes = np.ones(n_rows, dtype=bool)
+        return cls(
+            np.full(n_rows, -1, dtype=np.int64), np.zeros(n_rows), yes, yes.copy(), lambda: np.full(n_rows, np.inf)
+        )
+
+    def where(self, mine: np.ndarray, other: Move) -> Move:
+        """This move for some rows (a mask), another one for the rest."""
+        return Move(
+            np.where(mine, self.columns, other.columns), np.where(mine, self.prices, other.prices),
+            np.where(mine, self.stops, other.stops), np.where(mine, self.exhausted, other.exhausted),
+            lambda: np.where(mine, self.onward, other.onward),
+        )  # fmt: skip
+
+    def stopped(self, rows: np.ndarray) -> Move:
+        """The same, but some rows (a mask) stop."""
+        return Move(self.columns, self.prices, self.stops | rows, self.exhausted, lambda: self.onward)
 
 
 class Askable(NamedTuple):
@@ -112,6 +135,15 @@ class Policy(metaclass=ABCMeta):
     def act(self, knowledge: Knowledge) -> Move:
         """What to do next with rows that know this."""
 
+    def act_in(self, knowledge: Knowledge, situation: Situation) -> Move:
+        """The same where something came unasked, cannot be had, or does not fit the money.
+
+        Unless a policy knows better, rows stop where what they would be asked cannot be had.
+        """
+        move = self.act(knowledge)
+        cannot = np.isin(move.columns, [*situation.barred, *knowledge.known]) | ~situation.fits(move.prices)
+        return move.stopped(cannot)
+
     @property
     def expectation(self) -> Expectation | None:
         """What an instance is expected to pay and to be asked, where the policy knows; None: play it to know."""
@@ -120,6 +152,10 @@ class Policy(metaclass=ABCMeta):
     def announced_cost(self, expectation: Expectation) -> float:
         """The expected cost, where the policy knows it better than by its expectation."""
         return expectation.cost
+
+    def spending(self, expectation: Expectation) -> float | None:
+        """What an instance is expected to pay for features alone, where that follows from the expectation."""
+        return None
 
     @abstractmethod
     def questions(self, expectation: Expectation) -> list[Askable]:
@@ -135,12 +171,25 @@ class Policy(metaclass=ABCMeta):
         """When it stops after each number of features, at any belief; None if that depends on more than the belief."""
         return None
 
+    @property
+    def stage_rule(self) -> Rule | None:
+        """The stop test after each number of features as flat arrays, where that is all there is to it; None if not."""
+        return None
+
+    def decision_graph(self, beliefs: Beliefs) -> DecisionGraph | None:
+        """All that can happen, where the policy is a graph of questions already; None if states are met on the way."""
+        return None
+
     def asking(self, n_features: int) -> Policy | None:
         """The policy that always asks the first so many features; None if there is no first."""
         return None
 
     def at_prices(self, prices: ResolvedCosts) -> Policy | None:
         """The same policy made again for other prices, without training rows; None if it needs them."""
+        return None
+
+    def within(self, budget: float) -> Policy | None:
+        """A policy that plans with a budget and never spends more on an instance; None if it needs training rows."""
         return None
 
     @property

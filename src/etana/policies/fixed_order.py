@@ -13,11 +13,15 @@ from etana.beliefs.naive_bayes import NaiveBayes
 from etana.beliefs.prefixes.belief import Prefixed
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
+from etana.kernels.rules import Rule
 from etana.likelihood import reorder_cells
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.bounds import AskingPolicy, best_solver
 from etana.policies.expectation import Expectation
+from etana.policies.planned import plan_order
 from etana.policies.regression import RegressionStopping
+from etana.policies.rest import RestOfOrder
+from etana.policies.situation import ORDINARY, Situation
 from etana.policies.stopping import OrderStopping, StoppingPolicy
 from etana.problem import Problem
 
@@ -91,11 +95,19 @@ class FixedOrder(Policy):
         """The stopping rule."""
         return self.stopping
 
+    @property
+    def stage_rule(self) -> Rule | None:
+        """That of a solver of the package; one that is Python, somebody's own or a regression, has none."""
+        stopping = self.stopping
+        return stopping.rule if isinstance(stopping, StoppingPolicy) and stopping.compiled else None
+
     def asking(self, n_features: int) -> Policy | None:
         """The policy that always asks the first so many features; None where no stopping problem is known."""
         if not isinstance(self.stopping, StoppingPolicy):
             return None
-        return replace(self, stopping=AskingPolicy(self.stopping.problem, n_features))
+        # Columns that tell nothing are not in the order.
+        first = min(n_features, self.order.size)
+        return replace(self, stopping=AskingPolicy(self.stopping.problem, first))
 
     def at_prices(self, prices: ResolvedCosts) -> Policy | None:
         """The stopping problem solved again; None where none is known."""
@@ -108,18 +120,73 @@ class FixedOrder(Policy):
         solution = best_solver(problem.n_classes).solve(problem)
         return replace(self, stopping=solution, prices=prices)
 
+    def within(self, budget: float) -> Policy | None:
+        """The part of the order that is worth most for the money; None where no stopping problem is known."""
+        if not isinstance(self.stopping, StoppingPolicy):
+            return None
+        order, stopping = plan_order(self._rest, budget)
+        return replace(self, order=order, stopping=stopping)
+
     def act(self, knowledge: Knowledge) -> Move:
         """The next column of the order for all rows."""
         n, k = knowledge.n_rows, len(knowledge.known)
         # Every row that knows as much is asked the same, so one knowledge is one stage (the paper's k).
+        if knowledge.known != self._ordered[:k]:
+            return self.act_in(knowledge, ORDINARY)
         if k >= self.order.size:
-            none, yes = np.full(n, -1, dtype=np.int64), np.ones(n, dtype=bool)
-            return Move(none, np.zeros(n), yes, yes, lambda: np.full(n, np.inf))
+            return Move.none(n)
         within = k < self.stopping.horizon
         stops = self.stopping.stops_knowing(k, knowledge) if within else np.ones(n, dtype=bool)
         return Move(
             np.full(n, self.order[k]), np.full(n, self.stage_prices[k]), stops, np.zeros(n, dtype=bool),
             lambda: self.stopping.continuation(k, knowledge.posteriors),
+        )  # fmt: skip
+
+    def act_in(self, knowledge: Knowledge, situation: Situation) -> Move:
+        """The next column that can be had and fits the money.
+
+        Where the order is the solution of a problem, the problem without the other stages is solved again; a rule that
+        was learnt from walks takes stages that are passed over as missing.
+        """
+        if isinstance(self.stopping, StoppingPolicy):
+            return self._rest.act(knowledge, situation)
+        return self._along(knowledge, situation)
+
+    @cached_property
+    def _rest(self) -> RestOfOrder:
+        assert isinstance(self.stopping, StoppingPolicy)
+        return RestOfOrder(self.order, self.stopping, self.prices)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Problems that were solved for cases are not copied with the policy.
+        return {name: value for name, value in vars(self).items() if name != "_rest"}
+
+    @cached_property
+    def _ordered(self) -> tuple[int, ...]:
+        return tuple(self.order.tolist())
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {column: k for k, column in enumerate(self.order.tolist())}
+
+    def _along(self, knowledge: Knowledge, situation: Situation) -> Move:
+        n, out, bought = knowledge.n_rows, {*situation.barred, *knowledge.known}, situation.bought(knowledge)
+        asked = (self._places.get(column, -1) for column in situation.asked(knowledge))
+        first = max(1 + max(asked, default=-1), knowledge.stage)
+        for stage in range(first, self.stopping.horizon):
+            column = int(self.order[stage])
+            price = self.prices.price_of(column, bought)
+            if column in out or not situation.fits(price):
+                continue
+            return self._at(stage, price, knowledge.before(column))
+        return Move.none(n)
+
+    def _at(self, stage: int, price: float, knowledge: Knowledge) -> Move:
+        """Ask for the column of a stage or stop, all before it being known or passed over."""
+        n, less = knowledge.n_rows, self.stage_prices[stage] - price
+        return Move(
+            np.full(n, self.order[stage]), np.full(n, price), self.stopping.stops_knowing(stage, knowledge),
+            np.zeros(n, dtype=bool), lambda: self.stopping.continuation(stage, knowledge.posteriors) - less,
         )  # fmt: skip
 
     @property
@@ -130,6 +197,11 @@ class FixedOrder(Policy):
     def announced_cost(self, expectation: Expectation) -> float:
         """What the solver announces."""
         return float(self.stopping.expected_cost)
+
+    def spending(self, expectation: Expectation) -> float:
+        """Prices of the stages, by the chance that they are asked."""
+        reach = expectation.reach[1:]
+        return float(reach @ self.stage_prices[: reach.size])
 
     def questions(self, expectation: Expectation) -> list[Askable]:
         """The order, each with the chance that it is asked."""
@@ -158,6 +230,8 @@ class FixedOrder(Policy):
         problem = problem_of(beliefs, order, prices, mistakes) if isinstance(beliefs, NaiveBayes) else None
         if problem is None:
             given: tuple[Any, ...] = prices.in_order(order), mistakes
+            if expectation.reach.size != order.size + 1:
+                raise InputError(f"the chances to be reached are {expectation.reach.size}, not {order.size + 1}")
             stopping = stored.part("stopping", RegressionStopping, *given, expectation)
         else:
             stopping = stored.part("stopping", StoppingPolicy, problem, expectation)

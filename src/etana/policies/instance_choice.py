@@ -27,6 +27,7 @@ from etana.kernels.choice import ChoiceTerms, Offers
 from etana.kernels.rules import stop_cost
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.expectation import Expectation
+from etana.policies.situation import ORDINARY, Situation
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -68,6 +69,8 @@ class InstanceChoice(Policy):
         States that the compiled form may remember.
     seed : int
         Of the instances that are drawn for the expectation.
+    budget : float
+        Most that is spent on an instance: what does not fit is not asked, nor part of a plan.
     """
 
     candidates: np.ndarray
@@ -80,6 +83,7 @@ class InstanceChoice(Policy):
     levels: int = 0
     most_states: int = 2**18
     seed: int = 0
+    budget: float = np.inf
     needs_likelihoods: ClassVar[bool] = True
     order: ClassVar[None] = None  # type: ignore[misc]
 
@@ -100,8 +104,13 @@ class InstanceChoice(Policy):
         rule = np.asarray(self.rule, dtype=np.float64)
         return ChoiceTerms(
             mistakes, self.regrets, rule, self.scale, _FREE * self.scale, float(self.least), int(self.most_features),
-            int(self.levels),
+            int(self.levels), float(self.budget),
         )  # fmt: skip
+
+    @cached_property
+    def _groups(self) -> np.ndarray:
+        """Groups of the candidates, in the order in which :meth:`offers` numbers them anew; -1 stands for none."""
+        return np.unique(self.prices.group[self.candidates])
 
     def offers(self, radius: np.ndarray) -> Offers:
         """Prices, and the order in which candidates are looked at; ``radius`` (C,) is the most that each can tell."""
@@ -148,6 +157,10 @@ class InstanceChoice(Policy):
         """The same plans at other prices; None where a stopping rule was fitted, for that needs walks."""
         return replace(self, prices=prices) if self.levels else None
 
+    def within(self, budget: float) -> Policy:
+        """The same choice among what fits; plans know what is left of the money."""
+        return replace(self, budget=budget)
+
     @property
     def why_next(self) -> str:
         """How it is chosen."""
@@ -164,9 +177,17 @@ class InstanceChoice(Policy):
 
     def act(self, knowledge: Knowledge) -> Move:
         """The best candidate of each row."""
-        columns, stops, facts = self.settle(knowledge)
+        return self._move(knowledge, ORDINARY)
+
+    def act_in(self, knowledge: Knowledge, situation: Situation) -> Move:
+        """The best candidate that can be had and fits the money."""
+        return self._move(knowledge, situation)
+
+    def _move(self, knowledge: Knowledge, situation: Situation) -> Move:
+        columns, stops, facts = self.settle(knowledge, situation)
         # A plan of some steps that does not pay says nothing about what lies beyond them.
-        seen_all = not self.levels or np.isin(self.candidates, knowledge.known).all()
+        out = [*knowledge.known, *situation.barred]
+        seen_all = not self.levels or np.isin(self.candidates, out).all()
         exhausted = (columns < 0) & seen_all
         return Move(columns, facts[:, kernel.PRICE], stops, exhausted, lambda: self._onward(facts, stops))
 
@@ -179,59 +200,81 @@ class InstanceChoice(Policy):
         against = np.maximum(facts[:, kernel.AHEAD] + extra, facts[:, kernel.PRICE])
         return np.where(stops, against, facts[:, kernel.AHEAD])
 
-    def settle(self, knowledge: Knowledge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def settle(
+        self, knowledge: Knowledge, situation: Situation = ORDINARY
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Column (n,), stop (n,) and facts (n, N_FACTS) of each row: see :mod:`etana.kernels.choice`."""
         n = knowledge.n_rows
         columns, stops = np.empty(n, dtype=np.int64), np.empty(n, dtype=bool)
         facts = np.zeros((n, kernel.N_FACTS))
+        facts[:, kernel.SPENT] = self._spent(knowledge) if situation is ORDINARY else situation.spent
         posteriors = knowledge.posteriors
         for row in range(n):
             one = knowledge if n == 1 else knowledge.take(np.array([row]))
             if isinstance(one, PathKnowledge):
-                feature, stops[row] = self._on_path(one, posteriors[row], facts[row])
+                feature, stops[row] = self._on_path(one, situation, posteriors[row], facts[row])
             else:
-                feature, stops[row] = self._by_column(one, posteriors[row], facts[row])
+                feature, stops[row] = self._by_column(one, situation, posteriors[row], facts[row])
             columns[row] = self.candidates[feature] if feature >= 0 else -1
         return columns, stops, facts
 
-    def _on_path(self, knowledge: PathKnowledge, belief: np.ndarray, facts: np.ndarray) -> tuple[int, bool]:
+    def _spent(self, knowledge: Knowledge) -> float:
+        """What the columns that are known cost, where that matters."""
+        if self.budget == np.inf:
+            return 0.0
+        # One after the other, as walks add prices up.
+        return sum(self.prices.in_order(np.array(knowledge.known, dtype=np.int64)).tolist(), 0.0)
+
+    def _terms(self, situation: Situation) -> ChoiceTerms:
+        """The setting, with the money of the situation."""
+        return self.setting._replace(budget=min(self.setting.budget, float(situation.budget)))
+
+    def _on_path(
+        self, knowledge: PathKnowledge, situation: Situation, belief: np.ndarray, facts: np.ndarray
+    ) -> tuple[int, bool]:
         """By compiled loops over the candidates and the training rows that share the path."""
         # Cases come the same ways again and again; what is worked out there does not change.
-        memory, key = self._remembered(knowledge.beliefs), (knowledge.known, knowledge.codes[0])
+        memory, key = self._remembered(knowledge.beliefs), (knowledge.known, knowledge.codes[0], situation)
         found = memory.get(key)
         if found is not None:
             facts[:] = found[2]
             return found[0], found[1]
         evidence, rows = knowledge.beliefs.evidence, knowledge.rows[0]
         offers = self._offers_over(knowledge.beliefs)
-        used, bought = self._bought(knowledge, offers)
+        used, bought = self._bought(knowledge, situation, offers)
         cells = np.empty((kernel.widest(evidence.offsets), belief.size))
+        depth, terms = len(situation.asked(knowledge)), self._terms(situation)
         feature, stop = kernel.settle(
-            belief, used, bought, len(knowledge.known), rows, rows.size, evidence, offers, self.setting, cells, facts
+            belief, used, bought, depth, rows, rows.size, evidence, offers, terms, cells, facts
         )
         if len(memory) >= _REMEMBERED:
             memory.clear()
         memory[key] = int(feature), bool(stop), facts.copy()
         return int(feature), bool(stop)
 
-    def _bought(self, knowledge: Knowledge, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates that are known, and how many of each group were paid for."""
-        used = np.isin(self.candidates, np.array(knowledge.known, dtype=np.int64))
-        groups = offers.group[used]
-        return used, np.bincount(groups[groups >= 0], minlength=offers.n_groups)
+    def _bought(self, knowledge: Knowledge, situation: Situation, offers: Offers) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates that are known or cannot be had, and how many of each group were paid for."""
+        used = np.isin(self.candidates, np.array([*knowledge.known, *situation.barred], dtype=np.int64))
+        if not offers.n_groups:
+            return used, np.zeros(0, dtype=np.int64)
+        paid = self.prices.group[situation.bought(knowledge)]
+        return used, ((paid == self._groups[:, None]) & (paid >= 0)).sum(axis=1)
 
-    def _by_column(self, knowledge: Knowledge, belief: np.ndarray, facts: np.ndarray) -> tuple[int, bool]:
+    def _by_column(
+        self, knowledge: Knowledge, situation: Situation, belief: np.ndarray, facts: np.ndarray
+    ) -> tuple[int, bool]:
         """By the likelihoods that the beliefs give, one candidate after the other."""
         # No bound is known for beliefs in general, so every candidate is looked at, in the order of columns.
         offers = self.offers(np.full(self.candidates.size, np.inf))
-        used, bought = self._bought(knowledge, offers)
+        used, bought = self._bought(knowledge, situation, offers)
         chosen = self._plan if self.levels else self._most_per_price
-        feature, gain, price, ahead = chosen(knowledge, belief, used, bought, offers)
-        s = self.setting
+        s = self._terms(situation)
+        left = s.budget - facts[kernel.SPENT]
+        feature, gain, price, ahead = chosen(knowledge, belief, used, bought, offers, left)
         kernel.describe(belief, s.mistakes, s.scale, price, gain, facts)
         stop = float(stop_cost(belief, s.mistakes))
         facts[kernel.AHEAD] = stop
-        if feature < 0 or kernel.stops(facts, len(knowledge.known), s.rule, s.least, s.deepest):
+        if feature < 0 or kernel.stops(facts, len(situation.asked(knowledge)), s.rule, s.least, s.deepest):
             return feature, True
         if not self.levels:
             ahead = stop + s.scale * float(kernel.advantage(facts, s.rule))
@@ -241,11 +284,19 @@ class InstanceChoice(Policy):
         return feature, False
 
     def _most_per_price(
-        self, knowledge: Knowledge, belief: np.ndarray, used: np.ndarray, bought: np.ndarray, offers: Offers
+        self,
+        knowledge: Knowledge,
+        belief: np.ndarray,
+        used: np.ndarray,
+        bought: np.ndarray,
+        offers: Offers,
+        left: float,
     ) -> tuple[int, float, float, float]:
         best, best_rate, best_gain, best_price, free = -1, 0.0, 0.0, 0.0, -1
         for feature in np.flatnonzero(~used).tolist():
             price = float(kernel.price_of(feature, bought, offers))
+            if price > left:
+                continue
             per = max(price, self.setting.floor)
             free = feature if free < 0 and price == 0.0 else free
             cells = np.ascontiguousarray(knowledge.likelihoods(int(self.candidates[feature]))[0])
@@ -256,14 +307,20 @@ class InstanceChoice(Policy):
         return (best if best >= 0 else free), best_gain, best_price, 0.0
 
     def _plan(
-        self, knowledge: Knowledge, belief: np.ndarray, used: np.ndarray, bought: np.ndarray, offers: Offers
+        self,
+        knowledge: Knowledge,
+        belief: np.ndarray,
+        used: np.ndarray,
+        bought: np.ndarray,
+        offers: Offers,
+        left: float,
     ) -> tuple[int, float, float, float]:
-        ahead, feature, price = self._look_ahead(knowledge, belief, used, bought, offers, self.levels)
+        ahead, feature, price = self._look_ahead(knowledge, belief, used, bought, offers, self.levels, left)
         if feature < 0:
-            left = [f for f in np.flatnonzero(~used).tolist() if kernel.price_of(f, bought, offers) == 0.0]
-            if not left:
+            free = [f for f in np.flatnonzero(~used).tolist() if kernel.price_of(f, bought, offers) == 0.0]
+            if not free:
                 return -1, 0.0, 0.0, ahead
-            feature, price = left[0], 0.0
+            feature, price = free[0], 0.0
         cells = np.ascontiguousarray(knowledge.likelihoods(int(self.candidates[feature]))[0])
         return feature, float(kernel.information(belief, cells, len(cells))), price, ahead
 
@@ -275,6 +332,7 @@ class InstanceChoice(Policy):
         bought: np.ndarray,
         offers: Offers,
         levels: int,
+        left: float,
     ) -> tuple[float, int, float]:
         """Least expected cost of plans of so many steps, the first feature of the best (-1: stop), and its price."""
         best, best_feature, least_price = float(stop_cost(belief, self.setting.mistakes)), -1, 0.0
@@ -284,7 +342,7 @@ class InstanceChoice(Policy):
         for feature in np.flatnonzero(~used).tolist():
             price, column = float(kernel.price_of(feature, bought, offers)), int(self.candidates[feature])
             # Nothing that lies behind a price can cost less than it.
-            if price >= best:
+            if price >= best or price > left:
                 continue
             total, known, paid = price, used.copy(), bought.copy()
             known[feature] = True
@@ -294,7 +352,10 @@ class InstanceChoice(Policy):
                 chance = float(belief @ likelihood)
                 if chance > 0:
                     after = beliefs.after_code(knowledge, column, code)
-                    total += chance * self._look_ahead(after, after.posteriors[0], known, paid, offers, levels - 1)[0]
+                    total += (
+                        chance
+                        * self._look_ahead(after, after.posteriors[0], known, paid, offers, levels - 1, left - price)[0]
+                    )
             # Of equal plans the first stands; stopping before all others.
             if total < best * (1 - _TINY):
                 best, best_feature, least_price = total, feature, price
@@ -309,7 +370,7 @@ class InstanceChoice(Policy):
         values = {
             "least": float(self.least), "most_features": int(self.most_features), "levels": int(self.levels),
             "most_states": int(self.most_states), "seed": int(self.seed),
-        }  # fmt: skip
+        } | ({"budget": float(self.budget)} if self.budget < np.inf else {})  # fmt: skip
         return {"rule": self.rule}, values
 
     @classmethod
@@ -329,4 +390,5 @@ class InstanceChoice(Policy):
             beliefs.columns, beliefs.priors, prices, mistakes, rule, stored.number("least", 0.0),
             stored.whole("most_features", 1, 2**62), levels, stored.whole("most_states", 1, 2**62),
             stored.whole("seed", 0, 2**63 - 1),
+            stored.number("budget", 0.0) if "budget" in stored.values else np.inf,
         )  # fmt: skip

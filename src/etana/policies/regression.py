@@ -25,12 +25,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from etana.beliefs.base import Knowledge
-from etana.errors import InputError
 from etana.kernels import rules
 from etana.policies.expectation import Expectation
 from etana.policies.stopping import OrderStopping
@@ -38,7 +37,15 @@ from etana.policies.stopping import OrderStopping
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Regression", "RegressionStopping", "learn_stopping", "stop_costs"]
+__all__ = [
+    "HeldOutWalks",
+    "Onward",
+    "Regression",
+    "RegressionStopping",
+    "learn_backward",
+    "learn_stopping",
+    "stop_costs",
+]  # fmt: skip
 
 _RIDGE = 10.0
 
@@ -53,15 +60,19 @@ class Regression:
     level: float
 
     @classmethod
-    def fit(cls, inputs: np.ndarray, targets: np.ndarray) -> Regression:
-        """Ridge regression; inputs that do not vary take no part."""
-        centre, scale = inputs.mean(axis=0), inputs.std(axis=0)
+    def fit(cls, inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray | None = None) -> Regression:
+        """Ridge regression; inputs that do not vary take no part. A weight counts as that many copies of its row."""
+        each = np.ones(len(inputs)) if weights is None else weights
+        share = each / each.sum()
+        centre = share @ inputs
+        scale = np.sqrt(share @ (inputs - centre) ** 2)
         # Divided by infinity an input is 0 everywhere, and its slope too.
         scale = np.where(scale > 1e-9, scale, np.inf)
         z = (inputs - centre) / scale
-        level = float(targets.mean())
+        level = float(share @ targets)
+        weighted = z * each[:, None]
         # Ten rows' worth of belief that nothing matters: early stages have many rows, late ones few.
-        slopes = np.linalg.solve(z.T @ z + _RIDGE * np.eye(z.shape[1]), z.T @ (targets - level))
+        slopes = np.linalg.solve(z.T @ weighted + _RIDGE * np.eye(z.shape[1]), weighted.T @ (targets - level))
         return cls(centre, scale, slopes, level)
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
@@ -166,8 +177,6 @@ class RegressionStopping(OrderStopping):
         level = stored.within("level", shape[:1], -1e290, 1e290)
         learnt = (Regression(*row) for row in zip(centre, scale, slopes, level.tolist(), strict=True))
         stages = tuple(next(learnt) if ask else None for ask in asks.tolist())
-        if expectation.reach.size != prices.size + 1:
-            raise InputError(f"the chances to be reached are {expectation.reach.size}, not {prices.size + 1}")
         return cls(prices, mistakes, stages, expectation)
 
 
@@ -188,37 +197,69 @@ def _n_functions(n_classes: int) -> int:
     return 4 + 2 * n_classes
 
 
+class Onward(NamedTuple):
+    """What each walk pays from some stage on: as the beliefs expect it, really, and for how many features."""
+
+    expected: np.ndarray
+    realised: np.ndarray
+    asked: np.ndarray
+
+
+class HeldOutWalks(NamedTuple):
+    """Walks (stages, n, N) of posteriors, and the classes and weights of their rows."""
+
+    posteriors: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+    def stopping(self, stage: int, mistakes: np.ndarray) -> Onward:
+        """What each pays that stops there."""
+        beliefs = np.ascontiguousarray(self.posteriors[stage])
+        decided = np.empty(self.codes.size, dtype=np.int64)
+        rules.decide_rows(beliefs, np.ascontiguousarray(mistakes - mistakes.min(axis=1, keepdims=True)), decided)
+        nothing = np.zeros(self.codes.size, dtype=np.int64)
+        return Onward(stop_costs(beliefs, mistakes), mistakes[self.codes, decided], nothing)
+
+
 def learn_stopping(
-    walks: np.ndarray, codes: np.ndarray, prices: np.ndarray, mistakes: np.ndarray
+    walks: np.ndarray, codes: np.ndarray, prices: np.ndarray, mistakes: np.ndarray, counted: np.ndarray | None = None
 ) -> RegressionStopping:
-    """The rule for walks (K + 1, n, N) of posteriors, the classes of their rows, and these prices (K,)."""
+    """The rule for walks (K + 1, n, N) of posteriors, the classes of their rows, and these prices (K,); ``counted``
+    (n,) are the weights of the rows."""
     n_stages = prices.size
-    stages: list[Regression | None] = [None] * n_stages
-    regrets = np.ascontiguousarray(mistakes - mistakes.min(axis=1, keepdims=True))
-    # Y_k in the beliefs' own expectation for the regression, what mistakes really cost for what is announced:
-    # regressing on single mistakes, which are 0 or dear, would take many more rows.
-    ahead = stop_costs(walks[n_stages], mistakes)
-    realised, asked = _realised(walks[n_stages], codes, mistakes, regrets), np.zeros(codes.size, dtype=np.int64)
-    for k in range(n_stages - 1, -1, -1):
-        stop, onward, free = stop_costs(walks[k], mistakes), prices[k] + ahead, prices[k] == 0.0
-        can_gain = (stop > prices[k]) | free
-        going = np.zeros(codes.size, dtype=bool)
+    walked = HeldOutWalks(walks, codes, np.ones(codes.size) if counted is None else counted)
+    stages, whole = learn_backward(walked, prices, mistakes, walked.stopping(n_stages, mistakes))
+    weights = walked.weights / walked.weights.sum()
+    shape = len(mistakes), n_stages
+    expectation = Expectation.of_walks(whole.realised, whole.asked, codes, weights, shape)
+    return RegressionStopping(prices, mistakes, tuple(stages), expectation)
+
+
+def learn_backward(
+    walked: HeldOutWalks, prices: np.ndarray, mistakes: np.ndarray, ahead: Onward, first: int = 0
+) -> tuple[list[Regression | None], Onward]:
+    """What going on adds at each stage from ``first`` on, and what each walk pays from there; ``ahead`` is what it pays
+    after the last price."""
+    stages: list[Regression | None] = [None] * prices.size
+    for k in range(prices.size - 1, first - 1, -1):
+        stop, free = walked.stopping(k, mistakes), prices[k] == 0.0
+        onward = prices[k] + ahead.expected
+        can_gain = (stop.expected > prices[k]) | free
+        going = np.zeros(walked.codes.size, dtype=bool)
         if can_gain.any():
-            functions = belief_functions(walks[k], mistakes)
-            regression = Regression.fit(functions[can_gain], (onward - stop)[can_gain])
+            functions = belief_functions(walked.posteriors[k], mistakes)
+            # The beliefs' own expectation for the regression, what mistakes really cost for what is announced:
+            # regressing on single mistakes, which are 0 or dear, would take many more rows.
+            regression = Regression.fit(
+                functions[can_gain], (onward - stop.expected)[can_gain], walked.weights[can_gain]
+            )
             going = can_gain & ((regression(functions) < 0) | free)
         # Where nobody goes on, the order ends for all: later stages are not reached.
         stages[k] = regression if going.any() else None
         # What the rule pays, not what the regression guessed: errors of fits do not pile up from stage to stage.
-        ahead = np.where(going, onward, stop)
-        realised = np.where(going, prices[k] + realised, _realised(walks[k], codes, mistakes, regrets))
-        asked = np.where(going, 1 + asked, 0)
-    weights = np.full(codes.size, 1.0 / codes.size)
-    expectation = Expectation.of_walks(realised, asked, codes, weights, (len(mistakes), n_stages))
-    return RegressionStopping(prices, mistakes, tuple(stages), expectation)
-
-
-def _realised(beliefs: np.ndarray, codes: np.ndarray, mistakes: np.ndarray, regrets: np.ndarray) -> np.ndarray:
-    decided = np.empty(codes.size, dtype=np.int64)
-    rules.decide_rows(np.ascontiguousarray(beliefs), regrets, decided)
-    return mistakes[codes, decided]
+        ahead = Onward(
+            np.where(going, onward, stop.expected),
+            np.where(going, prices[k] + ahead.realised, stop.realised),
+            np.where(going, 1 + ahead.asked, 0),
+        )
+    return stages, ahead

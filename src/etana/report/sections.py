@@ -22,7 +22,7 @@ from etana.plots import (
 )
 from etana.plots._canvas import counted
 from etana.plots._outcome import model_of
-from etana.reading import branches
+from etana.reading import branches, can_be_read
 from etana.report.page import decimals, figures, number, paragraph, section, table, text
 from etana.report.picture import figure
 from etana.report.summary import NOTHING, WayOfAsking
@@ -211,6 +211,8 @@ def policy(model: Model) -> str:
 
 
 def _graph(model: Model) -> str:
+    if not can_be_read(model):
+        return section("The policy", paragraph(f"{model.policy.words}. It has no tree of answers to draw."))
     display = GraphDisplay(branches(model, _DEPTH, _LEAST), model.classes, model.names)
     name = "a feature" if display.branches[0].asks < 0 else str(model.name_of(display.branches[0].asks))
     picture = figure(

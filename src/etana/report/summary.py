@@ -117,6 +117,12 @@ def _against(own: WayOfAsking, rivals: Sequence[WayOfAsking], seed: int) -> Iter
 
 
 def _expectation(model: Model, own: WayOfAsking, interval: tuple[float, float], digits: int) -> Iterator[str]:
+    judged = model.judgement
+    if judged is not None:
+        yield (
+            f"Training rows that neither the model nor the choice of its kind had seen paid {judged.cost:,.{digits}f} "
+            f"(standard error {judged.standard_error:,.{digits}f}); asking nothing, {judged.nothing:,.{digits}f}."
+        )
     yield f"The model itself expects a cost of {own.expected:,.{digits}f} a row."
     gap = model.optimality_gap
     if gap is not None:

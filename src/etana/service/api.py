@@ -6,30 +6,50 @@ that serves all connections.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from etana.service.case_service import Batch, CaseService, CaseView, ModelView
-from etana.service.errors import WrongType
+from etana.service.case_service import CaseService
+from etana.service.errors import Conflict, Outdated, WrongType
 from etana.service.metrics import Metrics
 from etana.service.problems import JSON, documented
 from etana.service.proxy import prefix_of
-from etana.service.schemas import ClassifyRequest, ObservationRequest, StartRequest, read_body
+from etana.service.schemas import (
+    ClassifyRequest,
+    ObservationRequest,
+    PanelRequest,
+    StartRequest,
+    UnavailableRequest,
+    read_body,
+)
+from etana.service.views import Batch, CaseLine, CaseView, ModelView
 
 __all__ = ["api"]
 
 _ALWAYS = (400, 401, 403, 405, 408, 413, 421, 431, 503)
 _BATCH, _CASE, _MODEL = TypeAdapter(Batch), TypeAdapter(CaseView), TypeAdapter(ModelView)
-_MODELS = TypeAdapter(list[ModelView])
+_MODELS, _LINES = TypeAdapter(list[ModelView]), TypeAdapter(list[CaseLine])
 _SHOWN = 1000
 
 CaseId = Annotated[str, Path(description="As POST /v1/cases gave it.", pattern="^[A-Za-z0-9_-]{24}$")]
 Explain = Annotated[
     Literal["true", "false"], Query(description="Say in words why this is asked, or why the case stops.")
 ]
+Suggestions = Annotated[int, Query(ge=0, le=10, description="How many of the best features to ask now to name.")]
 Revision = Annotated[int | None, Query(ge=0, le=2**53, description="Refuse with 409 if the case is at another one.")]
+IfMatch = Annotated[
+    str,
+    Header(
+        alias="If-Match", pattern=r'^(\*|[0-9]{1,15}|"[0-9]{1,15}")$',
+        description="Change the case only if its ETag is this one; otherwise the answer is 412.",
+    ),
+]  # fmt: skip
+CaseStatus = Annotated[Literal["open", "decided"], Query(description="Which cases to list.")]
+Most = Annotated[int, Query(ge=1, le=1000, description="How many cases at most.")]
 ModelName = Annotated[str | None, Query(max_length=100, description="Needed where several models are served.")]
 
 
@@ -53,6 +73,31 @@ def _answer(adapter: TypeAdapter[Any], content: Any, status: int = 200, **header
     return Response(adapter.dump_json(content), status, headers, media_type=JSON)
 
 
+def _case(view: CaseView, status: int = 200, **headers: str) -> Response:
+    """A case; its ETag is the revision, which every change makes another one."""
+    return _answer(_CASE, view, status, ETag=f'"{view.revision}"', **headers)
+
+
+@contextlib.contextmanager
+def _matching(if_match: str, revision: int | None = None) -> Iterator[int | None]:
+    """The revision that a change is for; whoever says it in the header is told of another one by 412."""
+    named = None if if_match == "*" else int(if_match.strip('"'))
+    if named is not None and revision not in (None, named):
+        raise Outdated(f"If-Match names revision {named}, and the request {revision}; send one of them")
+    try:
+        yield revision if named is None else named
+    except Conflict as error:
+        if named is None or error.reason != "revision":
+            raise
+        raise Outdated(str(error)) from None
+
+
+def _shown_case(status: int = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI entry of a response that is a case."""
+    tag = {"description": "The revision in quotes, for If-Match.", "schema": {"type": "string"}}
+    return {status: {"model": CaseView, "headers": {"ETag": tag}, **more}}
+
+
 def _most(cases: CaseService) -> tuple[int, int]:
     """How many rows any model may get at once, and how many values a row of any model may have."""
     return max(map(cases.most_rows, cases.models)), max(len(served.features) for served in cases.models)
@@ -60,7 +105,7 @@ def _most(cases: CaseService) -> tuple[int, int]:
 
 def _links() -> dict[str, Any]:
     """The operations that a new case can go on with, for programs that read the OpenAPI document."""
-    operations = ("get_case", "delete_case", "observe", "undo")
+    operations = ("get_case", "delete_case", "observe", "observe_panel", "set_unavailable", "undo")
     return {name: {"operationId": name, "parameters": {"case_id": "$response.body#/id"}} for name in operations}
 
 
@@ -99,45 +144,88 @@ def _model_routes(router: APIRouter, cases: CaseService, metrics: Metrics) -> No
 def _case_routes(router: APIRouter, cases: CaseService) -> None:
     @router.post(
         "/cases", status_code=201, openapi_extra=_takes("StartRequest"), tags=["cases"],
-        responses={201: {"model": CaseView, "links": _links()}, **documented(*_ALWAYS, 404, 415, 422)},
+        responses={**_shown_case(201, links=_links()), **documented(*_ALWAYS, 404, 415, 422)},
     )  # fmt: skip
-    def start_case(http: Request, body: Body, explain: Explain = "false") -> Response:
-        """Start a case and get its first question."""
-        request = read_body(StartRequest, body)
-        view = cases.start(request.model, request.max_cost, explain == "true")
-        return _answer(_CASE, view, 201, Location=f"{prefix_of(http.scope)}/v1/cases/{view.id}")
+    def start_case(http: Request, body: Body, explain: Explain = "false", suggestions: Suggestions = 0) -> Response:
+        """Start a case, with what is known already, and get its first question."""
+        request = read_body(StartRequest, body, 1, _most(cases)[1])
+        view = cases.start(request.model, request.max_cost, explain == "true", request.known, suggestions)
+        return _case(view, 201, Location=f"{prefix_of(http.scope)}/v1/cases/{view.id}")
 
-    @router.get(
-        "/cases/{case_id}", tags=["cases"], responses={200: {"model": CaseView}, **documented(*_ALWAYS, 404, 409, 422)}
-    )
-    def get_case(case_id: CaseId, explain: Explain = "false") -> Response:
+    @router.get("/cases", tags=["cases"], responses={200: {"model": list[CaseLine]}, **documented(*_ALWAYS, 422)})
+    def get_cases(status: CaseStatus = "open", most: Most = 100) -> Response:
+        """Your cases that are open, or decided and kept, those changed last first."""
+        return _answer(_LINES, cases.lines(status, most))
+
+    @router.get("/cases/{case_id}", tags=["cases"], responses={**_shown_case(), **documented(*_ALWAYS, 404, 409, 422)})
+    def get_case(case_id: CaseId, explain: Explain = "false", suggestions: Suggestions = 0) -> Response:
         """A case as it is now: also the way to see what became of an answer whose response was lost."""
-        return _answer(_CASE, cases.get(case_id, explain == "true"))
+        return _case(cases.get(case_id, explain == "true", suggestions))
 
     @router.delete(
-        "/cases/{case_id}", status_code=204, tags=["cases"], responses=documented(*_ALWAYS, 404, 422)
+        "/cases/{case_id}", status_code=204, tags=["cases"], responses=documented(*_ALWAYS, 404, 409, 412, 422)
     )  # fmt: skip
-    def delete_case(case_id: CaseId) -> Response:
+    def delete_case(case_id: CaseId, revision: Revision = None, if_match: IfMatch = "*") -> Response:
         """Forget a case."""
-        cases.delete(case_id)
+        with _matching(if_match, revision) as expected:
+            cases.delete(case_id, expected)
         return Response(status_code=204)
 
 
 def _change_routes(router: APIRouter, cases: CaseService) -> None:
     @router.post(
         "/cases/{case_id}/observations", openapi_extra=_takes("ObservationRequest"), tags=["cases"],
-        responses={200: {"model": CaseView}, **documented(*_ALWAYS, 404, 409, 415, 422)},
+        responses={**_shown_case(), **documented(*_ALWAYS, 404, 409, 412, 415, 422)},
     )  # fmt: skip
-    def observe(case_id: CaseId, body: Body, explain: Explain = "false") -> Response:
-        """Answer the question; get the next one or the decision. Of two answers to one question the second gets 409."""
+    def observe(
+        case_id: CaseId, body: Body, explain: Explain = "false", suggestions: Suggestions = 0, if_match: IfMatch = "*"
+    ) -> Response:
+        """Answer the question, or give another result that came in; get the next question or the decision.
+
+        Nothing is taken in twice: of two answers to one question the second gets 409.
+        """
         request = read_body(ObservationRequest, body)
-        given = request.feature, request.value, request.revision
-        return _answer(_CASE, cases.answer(case_id, *given, explain == "true"))
+        with _matching(if_match, request.revision) as expected:
+            given = case_id, request.feature, request.value, expected, explain == "true"
+            return _case(cases.tell(*given, price=request.price, suggestions=suggestions))
+
+    @router.post(
+        "/cases/{case_id}/panel", openapi_extra=_takes("PanelRequest"), tags=["cases"],
+        responses={**_shown_case(), **documented(*_ALWAYS, 404, 409, 412, 415, 422)},
+    )  # fmt: skip
+    def observe_panel(
+        case_id: CaseId, body: Body, explain: Explain = "false", suggestions: Suggestions = 0, if_match: IfMatch = "*"
+    ) -> Response:
+        """Give the results of features that were ordered together: waiting is paid once for all of them."""
+        request = read_body(PanelRequest, body, 1, _most(cases)[1])
+        with _matching(if_match, request.revision) as expected:
+            given = case_id, request.values, expected, explain == "true"
+            return _case(cases.tell_panel(*given, suggestions=suggestions))
+
+    @router.post(
+        "/cases/{case_id}/unavailable", openapi_extra=_takes("UnavailableRequest"), tags=["cases"],
+        responses={**_shown_case(), **documented(*_ALWAYS, 404, 409, 412, 415, 422)},
+    )  # fmt: skip
+    def set_unavailable(
+        case_id: CaseId, body: Body, explain: Explain = "false", suggestions: Suggestions = 0, if_match: IfMatch = "*"
+    ) -> Response:
+        """Say that a feature cannot be had: it is not charged and not asked again, and the next best comes up."""
+        request = read_body(UnavailableRequest, body)
+        with _matching(if_match, request.revision) as expected:
+            given = case_id, request.feature, expected, explain == "true"
+            return _case(cases.unavailable(*given, suggestions=suggestions))
 
     @router.delete(
         "/cases/{case_id}/observations/last", tags=["cases"],
-        responses={200: {"model": CaseView}, **documented(*_ALWAYS, 404, 409, 422)},
+        responses={**_shown_case(), **documented(*_ALWAYS, 404, 409, 412, 422)},
     )  # fmt: skip
-    def undo(case_id: CaseId, revision: Revision = None, explain: Explain = "false") -> Response:
-        """Take the last answer back."""
-        return _answer(_CASE, cases.undo(case_id, revision, explain == "true"))
+    def undo(
+        case_id: CaseId, revision: Revision = None, explain: Explain = "false", suggestions: Suggestions = 0,
+        if_match: IfMatch = "*",
+    ) -> Response:  # fmt: skip
+        """Take back what was last told, also after the decision.
+
+        With a revision or If-Match, a request that is sent twice takes back one answer.
+        """
+        with _matching(if_match, revision) as expected:
+            return _case(cases.undo(case_id, expected, explain == "true", suggestions=suggestions))

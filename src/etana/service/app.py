@@ -21,7 +21,8 @@ from etana.errors import EtanaError
 from etana.service.api import api
 from etana.service.board import Board
 from etana.service.case_service import CaseService
-from etana.service.errors import status_of
+from etana.service.errors import reason_of, status_of
+from etana.service.fhir import fhir_routes
 from etana.service.guard import Door, Watch
 from etana.service.health import health, metrics_text
 from etana.service.journal import Journal
@@ -101,6 +102,7 @@ def create_app(
     state.attempts, state.places, state.journal = Attempts(limits), places, journal
     _add(app, api(cases, metrics))
     _add(app, records(store, sessions))
+    _add(app, fhir_routes(models))
     state.metrics_text = lambda: metrics_text(cases, metrics, journal, places)
     _add(app, health(cases.store, places, state.metrics_text, board))
     _add_reference(app, cases, users.guarded)
@@ -165,15 +167,16 @@ def _add_errors(app: FastAPI, limits: Limits) -> None:
         if status == 503:
             request.scope["etana.refused"] = "store"
         places = error.places if isinstance(error, InvalidBody) else None
-        return problem(status, str(error), places, headers)
+        return problem(status, str(error), places, headers, reason_of(error))
 
     @app.exception_handler(RequestValidationError)
     async def parameters(request: Request, error: RequestValidationError) -> Response:
         found = error.errors()
         if any(e["loc"][0] == "path" for e in found):
-            return problem(404, "there is no such case; ids are as POST /v1/cases gives them")
+            return problem(404, "there is no such case; ids are as POST /v1/cases gives them", reason="no_case")
         places = [{"where": "/".join(map(str, e["loc"]))[:100], "what": e["msg"]} for e in found[:10]]
-        return problem(422, f"the request does not fit: {places[0]['where']}: {places[0]['what']}", places)
+        detail = f"the request does not fit: {places[0]['where']}: {places[0]['what']}"
+        return problem(422, detail, places, reason="parameter")
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:

@@ -219,7 +219,7 @@ class HttpConnection(H11Protocol):
         """Answer bytes that are no HTTP in the shape of all errors."""
         detail = f"{msg} Send HTTP/1.1 with headers of at most {self.limits.head} bytes."
         phrase = HTTPStatus.BAD_REQUEST.phrase
-        body = json.dumps({"title": phrase, "status": 400, "detail": detail}).encode()
+        body = json.dumps({"title": phrase, "status": 400, "reason": "malformed", "detail": detail}).encode()
         headers = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
         try:
             for event in (h11.Response(status_code=400, headers=headers, reason=phrase), h11.Data(data=body)):
@@ -287,7 +287,7 @@ def _refusal(limits: Limits, page: bool, last: bool) -> bytes:
     detail = f"{limits.concurrency} requests are worked on, and no more are allowed at once"
     detail += f"; try again in {limits.retry_after} s"
     phrase = HTTPStatus.SERVICE_UNAVAILABLE.phrase
-    body = json.dumps({"title": phrase, "status": 503, "detail": detail})
+    body = json.dumps({"title": phrase, "status": 503, "reason": "full", "detail": detail})
     if page:
         body = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Too busy just now \u2013 etana</title>'

@@ -111,14 +111,16 @@ class Database:
             _log.error("the store lost its connection while it committed: %s", _line(error))
             raise Busy(
                 "the store of cases was lost while it took the change, so it is not known whether that was stored; "
-                "get the case again to see"
+                "get the case again to see",
+                "store",
             ) from error
         except self.engine.errors as error:
             _log.error("the store cannot %s: %s", operation, _line(error))
             if operation == "write":
                 self.failed = time.monotonic()
             raise Busy(
-                f"the store of cases cannot be used now ({_line(error)}); nothing was changed: try again later"
+                f"the store of cases cannot be used now ({_line(error)}); nothing was changed: try again later",
+                "store",
             ) from error
         finally:
             self.watch(operation, time.perf_counter() - begin, failed)
@@ -173,7 +175,7 @@ class _UncertainError(Exception):
 
 
 def _stopping() -> Busy:
-    return Busy("the service is stopping; try again at another one, or later")
+    return Busy("the service is stopping; try again at another one, or later", "stopping")
 
 
 def _line(error: BaseException) -> str:

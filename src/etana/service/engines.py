@@ -26,7 +26,7 @@ __all__ = [
     "other_tables",
 ]
 
-APPLICATION, VERSION = 0x6574616E, 2  # "etan"
+APPLICATION, VERSION = 0x6574616E, 3  # "etan"; version 3 keeps answers as events
 LOCK_WAIT = 5.0
 
 _CASES = """

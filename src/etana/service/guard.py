@@ -45,7 +45,7 @@ _API = "/v1/"  # for programs, which send the token itself; the cookie is for th
 _UNGUARDED = ("/health/live", "/health/ready")  # whoever looks after the process has no token and must not wait
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _ADMIN = re.compile(r"/v1/(audit|sessions)(/.*)?")
-_READS = re.compile(r"/v1/classify|/models/[^/]+/table|/sign-in|/sign-out")  # by POST, but nothing is changed
+_READS = re.compile(r"/v1/classify|/fhir/.*|/models/[^/]+/table|/sign-in|/sign-out")  # by POST, but nothing is changed
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -214,7 +214,7 @@ def _needed(scope: Scope) -> Role:
 
 def _refuse(scope: Scope, reason: str, status: int, detail: str, headers: dict[str, str] | None = None) -> Any:
     scope["etana.refused"] = reason
-    return problem(status, detail, headers=headers)
+    return problem(status, detail, headers=headers, reason=reason)
 
 
 def _host(header: str) -> str:

@@ -26,6 +26,8 @@ import numpy as np
 from etana.errors import EtanaError, InputError, ModelFileError
 from etana.model import Model
 from etana.modelfile import load_model, read_metadata
+from etana.policies.base import Askable
+from etana.reading import questions_by_chance
 from etana.service.errors import NotFound
 from etana.table import Table
 
@@ -58,6 +60,11 @@ class Served:
     def labels(self) -> list[Any]:
         """Class labels as JSON can write them."""
         return [json_label(c) for c in self.model.classes]
+
+    @cached_property
+    def questions(self) -> list[Askable]:
+        """What may be asked, the first questions first."""
+        return questions_by_chance(self.model)
 
     def categories(self, column: int) -> list[Any] | None:
         """Levels of a categorical column as JSON can write them; None for a numeric one."""
@@ -123,7 +130,7 @@ class Models:
                 raise InputError(f"several models are served; say which: {', '.join(table)}")
             return next(iter(table.values()))
         if name not in table:
-            raise NotFound(f"no model has the name {name[:100]!r}; there is {', '.join(table)}")
+            raise NotFound(f"no model has the name {name[:100]!r}; there is {', '.join(table)}", "no_model")
         return table[name]
 
     def reload(self) -> list[str]:
@@ -216,4 +223,4 @@ def _warm_up(served: Served) -> None:
     if case.next_feature is not None:
         case.observe(None)
     case.explain()
-    _ = case.expected_cost, model.expected_cost
+    _ = case.expected_cost, model.expected_cost, served.questions

@@ -26,6 +26,7 @@ _MOST_FEATURES = 256
 _NUMBER = {"type": ["number", "null"], "format": "double"}
 _ANY = {"type": ["number", "string", "boolean", "null"]}
 _COST = {"type": ["number", "null"], "format": "double", "minimum": 0, "description": "Spend no more on features."}
+_PRICE = {"type": ["number", "null"], "format": "double", "minimum": 0, "description": "What was paid for it."}
 _REVISION = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**53}
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "string"}
 
@@ -42,8 +43,10 @@ def describe(app: FastAPI, cases: CaseService, guarded: bool) -> dict[str, Any]:
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas |= schemas["Problem"].pop("$defs")
     schemas["ClassifyRequest"] = _one_of([_classify(s, cases.most_rows(s), len(models) > 1) for s in models])
-    schemas["StartRequest"] = _object({"model": _names(models), "max_cost": _COST}, ["model"] * (len(models) > 1))
+    schemas["StartRequest"] = _start(models)
     schemas["ObservationRequest"] = _observation(models)
+    schemas["PanelRequest"] = _one_of([_panel(s) for s in models])
+    schemas["UnavailableRequest"] = _unavailable(models)
     for parameter in document["paths"]["/v1/model"]["get"]["parameters"]:
         parameter["required"], parameter["schema"] = len(models) > 1, {"enum": cases.models.names}
     if guarded:
@@ -59,16 +62,41 @@ def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _names(models: list[Served]) -> dict[str, Any]:
-    names: list[str | None] = [s.name for s in models]
-    return {"enum": names if len(models) > 1 else [*names, None]}
-
-
 def _classify(served: Served, most: int, several: bool) -> dict[str, Any]:
     rows = {"type": "array", "maxItems": most, "items": _row(served)}
     name: dict[str, Any] = {"enum": [served.name] if several else [served.name, None]}
     properties = {"rows": rows, "model": name, "max_cost": _COST}
     return _object(properties, ["rows", "model"] if several else ["rows"])
+
+
+def _start(models: list[Served]) -> dict[str, Any]:
+    """A new case; of several models, what can be known depends on which it is."""
+    if len(models) == 1:
+        name: dict[str, Any] = {"enum": [models[0].name, None]}
+        return _object({"model": name, "max_cost": _COST, "known": _known(models[0])}, [])
+    each = [{"properties": {"model": {"const": s.name}, "known": _known(s)}, "required": ["model"]} for s in models]
+    properties = {"model": {"enum": [s.name for s in models]}, "max_cost": _COST, "known": {"type": ["object", "null"]}}
+    return _object(properties, ["model"]) | {"anyOf": each}
+
+
+def _known(served: Served) -> dict[str, Any]:
+    known: dict[str, Any] = {"additionalProperties": _ANY}
+    if len(served.features) <= _MOST_FEATURES:
+        known = _object({name: _value(served, k) for k, name in enumerate(served.features)}, [])
+    return known | {"type": ["object", "null"]}
+
+
+def _panel(served: Served) -> dict[str, Any]:
+    values: dict[str, Any] = {"type": "object", "additionalProperties": _ANY}
+    if len(served.features) <= _MOST_FEATURES:
+        values = _object({name: _value(served, k) for k, name in enumerate(served.features)}, [])
+    return _object({"values": values | {"minProperties": 1}, "revision": _REVISION}, ["values"])
+
+
+def _unavailable(models: list[Served]) -> dict[str, Any]:
+    names = sorted({name for served in models for name in served.features})
+    feature: dict[str, Any] = {"enum": [*names, None]} if len(names) <= _MOST_FEATURES else {"type": ["string", "null"]}
+    return _object({"feature": feature, "revision": _REVISION}, [])
 
 
 def _row(served: Served) -> dict[str, Any]:
@@ -96,9 +124,9 @@ def _value(served: Served, column: int) -> dict[str, Any]:
 
 
 def _observation(models: list[Served]) -> dict[str, Any]:
-    """The feature that is asked with a value of its kind; which one is asked, the case knows."""
+    """A feature with a value of its kind; which one is asked, the case knows."""
     if sum(len(s.features) for s in models) > _MOST_FEATURES:
-        properties = {"feature": {"type": "string"}, "value": _ANY, "revision": _REVISION}
+        properties = {"feature": {"type": "string"}, "value": _ANY, "price": _PRICE, "revision": _REVISION}
         return _object(properties, ["feature", "value"])
     kinds: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for served in models:
@@ -108,7 +136,8 @@ def _observation(models: list[Served]) -> dict[str, Any]:
     return _one_of(
         [
             _object(
-                {"feature": {"enum": sorted(set(names))}, "value": value, "revision": _REVISION}, ["feature", "value"]
+                {"feature": {"enum": sorted(set(names))}, "value": value, "price": _PRICE, "revision": _REVISION},
+                ["feature", "value"],
             )
             for value, names in kinds.values()
         ]

@@ -68,7 +68,10 @@ class PostgresEngine:
             writer.execute(f"SELECT pg_advisory_xact_lock({APPLICATION})")
             made = writer.execute("SELECT to_regclass('settings')").fetchone()[0]
             known = self._version(writer) if made else None
-            if known not in (None, VERSION):
+            if known == VERSION - 1:
+                # The same tables: answers of version 2 are events as they are.
+                writer.execute("UPDATE settings SET value = %s WHERE name = 'version'", (str(VERSION),))
+            elif known not in (None, VERSION):
                 raise InputError(f"{self.shown} is a store of version {known}; give another database: --store")
             if known is None:
                 writer.execute(f"CREATE TABLE IF NOT EXISTS cases ({case_columns(_REAL)})")

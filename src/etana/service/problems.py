@@ -1,19 +1,19 @@
 """The one shape of every error that goes over the wire: RFC 9457, ``application/problem+json``.
 
-``title`` is the name of the status, ``detail`` says what was given, what is allowed and what to do; a body that does
-not fit its schema has the places in ``errors``.
+``title`` is the name of the status, ``reason`` a word for programs, one of :data:`REASONS`; ``detail`` says to people
+what was given, what is allowed and what to do; a body that does not fit its schema has the places in ``errors``.
 """
 
 from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-__all__ = ["JSON", "PROBLEM", "Place", "Problem", "documented", "problem", "refusal"]
+__all__ = ["JSON", "PROBLEM", "REASONS", "Place", "Problem", "documented", "problem", "refusal"]
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 
@@ -25,6 +25,7 @@ _MEANINGS = {
     405: "The route does not take this method; Allow names those that it takes.",
     408: "The body did not arrive in time.",
     409: "The request does not fit the state of the case.",
+    412: "The case is not at the revision that If-Match names.",
     413: "The body is larger than allowed.",
     415: "The body is not declared as application/json.",
     421: "The Host header names another machine.",
@@ -33,6 +34,22 @@ _MEANINGS = {
     431: "Path and headers are larger than allowed.",
     503: "The service is at a limit; try again after the time that Retry-After names.",
 }
+
+
+Reason = Literal[
+    "malformed", "token", "origin", "role", "seal", "no_case", "no_model", "no_page", "method", "body_time",
+    "revision", "not_asked", "decided", "known", "budget", "nothing_to_undo", "model_gone", "model_changed",
+    "too_large", "media_type", "host", "body", "parameter", "value", "attempts", "head", "fault", "busy", "buffer",
+    "store", "stopping", "full", "slow", "quota",
+]  # fmt: skip
+REASONS: tuple[str, ...] = get_args(Reason)
+
+# Where whoever refuses gives no reason of its own.
+_USUAL = {
+    400: "malformed", 401: "token", 403: "role", 404: "no_page", 405: "method", 408: "body_time", 409: "revision",
+    412: "revision", 413: "too_large", 415: "media_type", 421: "host", 422: "value", 429: "attempts", 431: "head",
+    500: "fault", 503: "busy",
+}  # fmt: skip
 
 
 class Place(BaseModel):
@@ -51,15 +68,20 @@ class Problem(BaseModel):
 
     title: str
     status: int
+    reason: Reason
     detail: str
     errors: list[Place] | None = None
 
 
 def problem(
-    status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
-) -> Response:
+    status: int, detail: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None,
+    reason: str | None = None,
+) -> Response:  # fmt: skip
     """An error as a response."""
-    content: dict[str, Any] = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    word = _USUAL.get(status, "fault") if reason is None else reason
+    content: dict[str, Any] = {
+        "title": HTTPStatus(status).phrase, "status": status, "reason": word, "detail": detail
+    }  # fmt: skip
     if errors:
         content["errors"] = errors
     # ASCII only, so that no name in a message can break the encoding.
@@ -70,7 +92,7 @@ def refusal(seconds: int, why: str, scope: Any, reason: str, close: bool = False
     """A 503 for what may work a little later; the reason, one word, is for the log and the metrics."""
     scope["etana.refused"] = reason
     headers = {"Retry-After": str(seconds)} | ({"Connection": "close"} if close else {})
-    return problem(503, f"{why}; try again in {seconds} s", headers=headers)
+    return problem(503, f"{why}; try again in {seconds} s", headers=headers, reason=reason)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from etana.service.users import acting
 
 __all__ = ["BodyReader"]
 
-_LARGE = re.compile(r"/v1/.*|/models/[^/]+/table")  # by POST: what programs send, and tables
+_LARGE = re.compile(r"/v1/.*|/fhir/.*|/models/[^/]+/table")  # by POST: what programs send, and tables
 _SHARE = 2  # one client may hold this part of the buffer
 
 

@@ -14,7 +14,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from etana.errors import InputError
 from etana.service.bodies import read_fields
 
-__all__ = ["ClassifyRequest", "InvalidBody", "ObservationRequest", "StartRequest", "read_body"]
+__all__ = [
+    "ClassifyRequest",
+    "InvalidBody",
+    "ObservationRequest",
+    "PanelRequest",
+    "StartRequest",
+    "UnavailableRequest",
+    "read_body",
+]
 
 _MOST_PLACES = 10
 _LONGEST_NAME = 100
@@ -44,25 +52,44 @@ class ClassifyRequest(_Request):
 
 
 class StartRequest(_Request):
-    """A new case."""
+    """A new case; ``known`` has by feature name what is known already, which costs nothing."""
 
     model: ModelName | None = None
     max_cost: Cost | None = None
+    known: dict[str, Any] | None = None
 
 
 class ObservationRequest(_Request):
-    """The answer to the question of a case; ``value`` null if it is not to be had.
+    """The value of a feature, the one that is asked or another; null if it was done, is paid for, and came back empty.
 
-    With ``revision``, it is refused if the case is at another one.
+    It is charged at its price, or at ``price``: 0 if it was free. With ``revision``, it is refused if the case is at
+    another one.
     """
 
     feature: str
     value: Any
+    price: Cost | None = None
+    revision: Revision | None = None
+
+
+class PanelRequest(_Request):
+    """Results of features that were ordered together, by name; null if one came back empty."""
+
+    values: dict[str, Any]
+    revision: Revision | None = None
+
+
+class UnavailableRequest(_Request):
+    """A feature that cannot be had; without its name, the one that is asked."""
+
+    feature: str | None = None
     revision: Revision | None = None
 
 
 class InvalidBody(InputError):
     """A body that is JSON but does not fit its schema; knows the places."""
+
+    reason = "body"
 
     def __init__(self, places: list[dict[str, str]]) -> None:
         self.places = places[:_MOST_PLACES]

@@ -41,7 +41,10 @@ _PADDING = "x" * 4096  # the probe is as large as a case may be
 
 @dataclass(frozen=True)
 class Record:
-    """A case as it is stored; times are seconds since 1970, ``status`` is "open" or "decided"."""
+    """A case as it is stored; times are seconds since 1970, ``status`` is "open" or "decided".
+
+    ``answers`` is what happened, in order: see :mod:`etana.service.events`.
+    """
 
     id: str
     model: str
@@ -56,9 +59,9 @@ class Record:
     owner: str = ""
 
     @classmethod
-    def new(cls, model: str, digest: str, max_cost: float | None, status: str) -> Record:
-        """A case without answers."""
-        return cls(secrets.token_urlsafe(_ID_BYTES), model, digest, max_cost, 0, (), status, 0.0, 0.0, 0.0)
+    def new(cls, model: str, digest: str, max_cost: float | None, status: str, answers: tuple[Any, ...] = ()) -> Record:
+        """A case that begins, with what is known."""
+        return cls(secrets.token_urlsafe(_ID_BYTES), model, digest, max_cost, 0, answers, status, 0.0, 0.0, 0.0)
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -157,7 +160,7 @@ class Store:
 
         full = self._change(insert)
         if full is not None:
-            raise Busy(full)
+            raise Busy(full, "quota")
         return record
 
     def _full(self, record: Record) -> str | None:
@@ -181,13 +184,19 @@ class Store:
         rows = self._read(f"SELECT {_COLUMNS} FROM cases WHERE id = ? AND expires > ?", (id, time.time()))
         return _record(rows[0]) if rows else None
 
-    def change(self, record: Record, answers: tuple[Any, ...], status: str) -> Record | None:
-        """Give a case other answers; None if it is no longer as ``record`` says."""
+    def owned(self, owner: str, status: str, most: int) -> list[Record]:
+        """Cases of somebody that have this status, those changed last first."""
+        query = f"SELECT {_COLUMNS} FROM cases WHERE status = ? AND owner = ? AND expires > ? "
+        rows = self._read(query + "ORDER BY updated DESC, id LIMIT ?", (status, owner, time.time(), most))
+        return [_record(row) for row in rows]
+
+    def change(self, record: Record, answers: tuple[Any, ...], status: str, action: str = "") -> Record | None:
+        """Give a case other answers; None if it is no longer as ``record`` says. ``action`` is for the audit trail."""
         now = time.time()
         new = replace(record, answers=answers, status=status, revision=record.revision + 1, updated=now)
         new = replace(new, expires=now + self._life)
         values = (json.dumps(answers, allow_nan=False), status, new.revision, now, new.expires)
-        action = "answer" if len(answers) > len(record.answers) else "undo"
+        action = action or ("answer" if len(answers) > len(record.answers) else "undo")
 
         def update(run: Connection) -> int:
             done = run.execute(
@@ -203,19 +212,20 @@ class Store:
 
         return new if self._change(update) else None
 
-    def remove(self, id: str) -> bool:
-        """Forget a case; False if there is none."""
+    def remove(self, id: str, revision: int | None = None) -> bool:
+        """Forget a case; False if there is none, or none at this revision."""
         if not id.isprintable():
             return False
         now = time.time()
+        only, values = ("", (id, now)) if revision is None else (" AND revision = ?", (id, now, revision))
 
         def delete(run: Connection) -> int:
             rows = run.execute(
-                "DELETE FROM cases WHERE id = ? AND expires > ? RETURNING owner, status, revision", (id, now)
+                f"DELETE FROM cases WHERE id = ? AND expires > ?{only} RETURNING owner, status, revision", values
             ).fetchall()
-            for owner, status, revision in rows:
+            for owner, status, last in rows:
                 self._counts[owner, status] -= 1
-                _note(run, "delete", id, revision)
+                _note(run, "delete", id, last)
             return len(rows)
 
         return bool(self._change(delete))

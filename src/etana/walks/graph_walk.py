@@ -7,14 +7,13 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.kernels import choice
 from etana.kernels import graph as kernel
-from etana.kernels.walk import Outcomes
 from etana.policies.expectation import Expectation
 from etana.policies.instance_choice import InstanceChoice
 from etana.table import Table
 from etana.threads import over_chunks
 from etana.walks.acquisition import empty_outcomes, storage_of
 from etana.walks.graph import Graph, GraphPool
-from etana.walks.registry import CompiledWalk, register
+from etana.walks.registry import CompiledWalk, Walked, register
 
 __all__ = ["GraphWalk"]
 
@@ -38,18 +37,20 @@ class GraphWalk(CompiledWalk):
         graph.keep()
         graph.most *= 2
 
-    def walk(self, table: Table, budget: float) -> tuple[Outcomes, np.ndarray, np.ndarray | None]:
+    def walk(self, table: Table, budget: float = np.inf) -> Walked:
         """Outcomes of all rows, and the columns that each was asked."""
         n, columns = table.n_rows, self.beliefs.candidates
         outcomes = empty_outcomes(n, self.beliefs.priors.size)
         storage = storage_of(table, columns, self.beliefs.levels)
         asked: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        short = np.zeros(n, dtype=bool)
 
         def run(first: int, last: int) -> None:
             graph = self.pool.take()  # it grows while rows descend it, so no two threads may share one
             try:
                 for start, end, ends in graph.walk(storage, budget, (first, last)):
                     kernel.results(ends, start, end, graph.nodes, graph.setting.regrets, outcomes)
+                    short[start:end] = graph.nodes.links[ends[start:end], kernel.STATE] != kernel.STOPS
                     asked[start] = _asked(graph, ends[start:end], outcomes.asked[start:end])
             finally:
                 self.pool.give_back(graph)
@@ -57,9 +58,9 @@ class GraphWalk(CompiledWalk):
         over_chunks(run, n, _ROWS_PER_THREAD)
         if len(asked) == 1:
             ((features, starts),) = asked.values()
-            return outcomes, columns[features], starts[:-1]
+            return Walked(outcomes, columns[features], starts[:-1], short)
         every = np.concatenate([np.empty(0, dtype=np.int64), *(asked[start][0] for start in sorted(asked))])
-        return outcomes, columns[every], np.concatenate(([0], np.cumsum(outcomes.asked)))[:-1]
+        return Walked(outcomes, columns[every], np.concatenate(([0], np.cumsum(outcomes.asked)))[:-1], short)
 
     def expectation(self) -> Expectation:
         """Averages over instances drawn from the beliefs."""

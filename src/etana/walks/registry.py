@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +14,35 @@ from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table
 
-__all__ = ["CompiledWalk", "compiled_walk", "register"]
+__all__ = ["CompiledWalk", "Walked", "compiled_walk", "register"]
+
+
+class Walked(NamedTuple):
+    """What became of rows.
+
+    Attributes
+    ----------
+    outcomes : Outcomes
+    asked : array
+        Columns that were asked, flat.
+    starts : array (n,), or None
+        Where each row's begin; None: all at 0.
+    short : array (n,), or None
+        Rows that may have stopped for want of money; None: no row did.
+    """
+
+    outcomes: Outcomes
+    asked: np.ndarray
+    starts: np.ndarray | None
+    short: np.ndarray | None = None
 
 
 class CompiledWalk(metaclass=ABCMeta):
     """Takes rows through a policy by compiled loops, with the same outcomes as :func:`etana.walks.generic.walk`."""
 
     @abstractmethod
-    def walk(self, table: Table, budget: float) -> tuple[Outcomes, np.ndarray, np.ndarray | None]:
-        """Outcomes of all rows, and the columns that were asked: flat, and where each row's begin (None: at 0)."""
+    def walk(self, table: Table, budget: float = np.inf) -> Walked:
+        """Take all rows through; one whose next feature does not fit the budget stops there and is short of money."""
 
     def expectation(self) -> Expectation | None:
         """What instances drawn from the beliefs pay and are asked; None if another way is better."""

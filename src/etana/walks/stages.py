@@ -9,11 +9,10 @@ from etana.kernels import walk as kernel
 from etana.kernels.rules import Rule
 from etana.kernels.walk import Outcomes
 from etana.policies.fixed_order import FixedOrder
-from etana.policies.stopping import StoppingPolicy
 from etana.table import Table
 from etana.threads import over_chunks
 from etana.walks.acquisition import empty_outcomes, storage_of
-from etana.walks.registry import CompiledWalk, register
+from etana.walks.registry import CompiledWalk, Walked, register
 
 __all__ = ["StageWalk"]
 
@@ -32,13 +31,10 @@ class StageWalk(CompiledWalk):
     @classmethod
     def of(cls, beliefs: NaiveBayes, policy: FixedOrder) -> StageWalk | None:
         """For a stopping rule that has a compiled form."""
-        stopping = policy.stopping
-        # A rule that is Python, somebody's own or a regression, has no place in a compiled loop.
-        if not isinstance(stopping, StoppingPolicy) or not stopping.compiled:
-            return None
-        return cls(beliefs, policy.order, policy.columns, stopping.rule)
+        rule = policy.stage_rule
+        return None if rule is None else cls(beliefs, policy.order, policy.columns, rule)
 
-    def walk(self, table: Table, budget: float) -> tuple[Outcomes, np.ndarray, np.ndarray | None]:
+    def walk(self, table: Table, budget: float = np.inf) -> Walked:
         """Outcomes of all rows, and the order."""
         storage = storage_of(table, self.columns, self.beliefs.levels)
         outcomes = empty_outcomes(table.n_rows, self.beliefs.priors.size)
@@ -48,7 +44,15 @@ class StageWalk(CompiledWalk):
             kernel.walk(self.rule, storage, self.bins, self.cells, budget, first, last, outcomes)
 
         over_chunks(run, table.n_rows, _ROWS_PER_THREAD)
-        return outcomes, self.order, None
+        return Walked(outcomes, self.order, None, self._short(outcomes, budget))
+
+    def _short(self, outcomes: Outcomes, budget: float) -> np.ndarray | None:
+        """Rows whose next stage does not fit; some of them would have stopped anyway."""
+        if budget == np.inf:
+            return None
+        # Behind the last stage nothing is asked, whatever it costs.
+        prices = np.append(self.rule.costs[: self.columns.size], 0.0)
+        return outcomes.spent + prices[outcomes.asked] > budget
 
 
 register(NaiveBayes, FixedOrder, StageWalk.of)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from etana.beliefs.base import Beliefs, Knowledge, Possibility
+from etana.beliefs.base import Arrangement, Beliefs, Knowledge, Possibility
 from etana.beliefs.prefixes.calibration import temper
 from etana.beliefs.prefixes.encoding import Feature, feature_arrays, restore_features
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller
@@ -26,7 +27,7 @@ _ROWS_AT_ONCE = 512  # distances of so many rows stay near the processor
 class Prefixed(Beliefs):
     """A classifier on each prefix of an order.
 
-    Columns become known in the order, and no others.
+    Columns become known in the order, and no others; one that is passed over counts as missing.
 
     Attributes
     ----------
@@ -50,6 +51,7 @@ class Prefixed(Beliefs):
     floor: float
     levels: dict[int, np.ndarray]
     n_features: int
+    bound: ClassVar[bool] = True
 
     @property
     def priors(self) -> np.ndarray:  # type: ignore[override]
@@ -75,7 +77,12 @@ class Prefixed(Beliefs):
     def _places(self) -> dict[int, int]:
         return {column: k for k, column in enumerate(self.order.tolist())}
 
-    def _feature(self, column: int) -> Feature | None:
+    def place_of(self, column: int) -> int | None:
+        """Where a column stands in the order; None if it is not in it."""
+        return self._places.get(column)
+
+    def feature_of(self, column: int) -> Feature | None:
+        """The encoding of a column of the order; None for another."""
         place = self._places.get(column)
         return None if place is None else self.member.features[place]
 
@@ -85,21 +92,38 @@ class Prefixed(Beliefs):
 
     def begin(self, n_rows: int) -> Knowledge:
         """Rows at the priors."""
-        return _Along(self, (), self.member.depart(n_rows), np.tile(self.priors, (n_rows, 1)))
+        return _Along(self, (), self.member.depart(n_rows), np.tile(self.priors, (n_rows, 1)), 0)
+
+    def arranged(self, given: Collection[int], asked: Sequence[int], closed: Collection[int] = ()) -> Arrangement:
+        """By the order: a value that came unasked waits until all before it are known or will not be asked."""
+        at_hand, reached = {*given, *asked}, max((self._places[column] for column in asked), default=-1)
+        taken: list[int] = []
+        waiting: list[int] = []
+        open_ahead = False
+        for place, column in enumerate(self.order.tolist()):
+            if column in at_hand:
+                (waiting if open_ahead else taken).append(column)
+            elif place > reached and column not in closed:
+                open_ahead = True
+        return Arrangement(tuple(taken), tuple(waiting), tuple(sorted(at_hand.difference(self._places))))
 
     def meaning(self, column: int, value: float) -> str:
         """Where a number lies among the training rows, or the label."""
-        feature = self._feature(column)
+        feature = self.feature_of(column)
         return "missing" if np.isnan(value) else "no evidence" if feature is None else feature.meaning(value)
 
     def range_of(self, column: int) -> tuple[float, float] | None:
         """Least and greatest training value of a numeric feature in the order; None for another."""
-        feature = self._feature(column)
+        feature = self.feature_of(column)
         return None if feature is None else feature.ends
+
+    def seen_range(self, column: int) -> tuple[float, float] | None:
+        """Least and greatest training value of a numeric feature in the order; None for another."""
+        return self.range_of(column)
 
     def possibilities(self, knowledge: Knowledge, column: int) -> list[Possibility]:
         """A low, a middling and a high number, or each label; how likely they are is not known."""
-        feature = self._feature(column)
+        feature = self.feature_of(column)
         assert feature is not None
         values, words = feature.examples()
         # One row that gives each answer: the same knowledge as many times as there are answers, taken on at once.
@@ -137,6 +161,7 @@ class _Along(Knowledge):
     known: tuple[int, ...]
     traveller: Traveller
     posteriors: np.ndarray
+    stage: int  # features of the order that lie behind, known or passed over
 
     @property
     def n_rows(self) -> int:
@@ -147,16 +172,28 @@ class _Along(Knowledge):
         with np.errstate(divide="ignore"):
             return np.log(self.posteriors)
 
-    def after(self, column: int, values: np.ndarray) -> Knowledge:
-        k, order = len(self.known), self.beliefs.order
-        # There is a classifier for each prefix and for no other set of columns.
-        if k >= order.size or order[k] != column:
+    def before(self, column: int) -> Knowledge:
+        place = self.beliefs._places.get(column, -1)
+        if place < self.stage:
+            # There is a classifier for each prefix and for no other set of columns.
             raise InputError(
                 f"column {column} cannot be taken in now: the classifier underneath knows the columns "
-                f"{order.tolist()} in this order, and {k} of them are known"
+                f"{self.beliefs.order.tolist()} in this order, and {self.stage} of them lie behind"
             )
+        here, nothing = self, np.full(self.n_rows, np.nan)
+        while here.stage < place:
+            here = here._further(nothing)
+        return here
+
+    def after(self, column: int, values: np.ndarray) -> Knowledge:
+        here = self.before(column)
+        assert isinstance(here, _Along)
+        return replace(here._further(values), known=(*self.known, column))
+
+    def _further(self, values: np.ndarray) -> _Along:
         traveller, posteriors = self.traveller.after(values)
-        return _Along(self.beliefs, (*self.known, column), traveller, self.beliefs.calibrated(k, posteriors))
+        honest = self.beliefs.calibrated(self.stage, posteriors)
+        return _Along(self.beliefs, self.known, traveller, honest, self.stage + 1)
 
     def take(self, rows: np.ndarray) -> Knowledge:
-        return _Along(self.beliefs, self.known, self.traveller.take(rows), self.posteriors[rows])
+        return replace(self, traveller=self.traveller.take(rows), posteriors=self.posteriors[rows])

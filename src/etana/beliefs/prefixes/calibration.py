@@ -23,17 +23,20 @@ def temper(posteriors: np.ndarray, prior: np.ndarray, temperature: float, floor:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def fit_temperature(posteriors: np.ndarray, prior: np.ndarray, codes: np.ndarray, floor: float) -> float:
+def fit_temperature(
+    posteriors: np.ndarray, prior: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
+) -> float:
     """The temperature with the least log loss on rows that had no part in the posteriors."""
     from scipy.optimize import minimize_scalar  # classification does without it
 
     logs = _logs(posteriors, prior, floor)
     logs -= logs.max(axis=1, keepdims=True)
     true = logs[np.arange(codes.size), codes]
+    counted = np.ones(codes.size) if weights is None else weights
 
     def loss(log_t: float) -> float:
         t = np.exp(log_t)
-        return float((np.log(np.exp(t * logs).sum(axis=1)) - t * true).sum() + _CAUTION * log_t**2)
+        return float(counted @ (np.log(np.exp(t * logs).sum(axis=1)) - t * true) + _CAUTION * log_t**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded").x))
 

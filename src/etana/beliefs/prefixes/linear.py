@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from etana.beliefs.prefixes.encoding import Feature
-from etana.beliefs.prefixes.travel import PrefixMember, Traveller
+from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -77,32 +77,35 @@ class _Inputs(Traveller):
         return _Inputs(of, k + 1, inputs), _softmax(scores)
 
 
-def fit_linear(features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int) -> Linear:
-    """Of training values (n, K) in the order of acquisition."""
+def fit_linear(
+    features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None
+) -> Linear:
+    """Of training values (n, K) in the order of acquisition; a weight counts as that many copies of its row."""
     from threadpoolctl import threadpool_limits
 
     truth = np.zeros((codes.size, n_classes))
     truth[np.arange(codes.size), codes] = 1.0
-    prior = truth.mean(axis=0)
+    counted = np.ones(codes.size) if weights is None else weights
+    prior = shares_of(codes, n_classes, counted)
     known = prior > 0
     start = np.log(prior[known])[None, :]
-    inputs, weights = np.empty((codes.size, 0)), []
+    inputs, fitted = np.empty((codes.size, 0)), []
     with threadpool_limits(limits=1, user_api="blas"):  # small products, many of them
         for k, feature in enumerate(features):
             added = feature.inputs(values[:, k])
             inputs = np.concatenate([inputs, added], axis=1)
             # Weights of the prefix before, zeros for the new inputs, and the levels again last.
             start = np.concatenate([start[:-1], np.zeros((added.shape[1], start.shape[1])), start[-1:]])
-            start = _fit(inputs, truth[:, known], start)
-            weights.append(_with_absent(start, known))
-    return Linear(features, weights, prior)
+            start = _fit(inputs, truth[:, known], counted, start)
+            fitted.append(_with_absent(start, known))
+    return Linear(features, fitted, prior)
 
 
-def _fit(inputs: np.ndarray, truth: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _fit(inputs: np.ndarray, truth: np.ndarray, counted: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Weights with the least log loss and penalty."""
     from scipy.optimize import minimize
 
-    n = len(inputs)
+    n, each = counted.sum(), counted[:, None]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         weights = flat.reshape(start.shape)
@@ -110,8 +113,9 @@ def _fit(inputs: np.ndarray, truth: np.ndarray, start: np.ndarray) -> np.ndarray
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
         total = odds.sum(axis=1, keepdims=True)
-        value = (np.log(total).sum() - (scores * truth).sum() + 0.5 * (weights[:-1] ** 2).sum()) / n
-        error = (odds / total - truth) / n
+        log_loss = (each * (np.log(total) - (scores * truth).sum(axis=1, keepdims=True))).sum()
+        value = (log_loss + 0.5 * (weights[:-1] ** 2).sum()) / n
+        error = each * (odds / total - truth) / n
         slope = np.concatenate([inputs.T @ error + weights[:-1] / n, error.sum(axis=0)[None, :]])
         return float(value), slope.ravel()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from etana.beliefs.prefixes.encoding import Feature
-from etana.beliefs.prefixes.travel import PrefixMember, Traveller
+from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
 from etana.errors import InputError
 from etana.kernels import neighbours as kernel
 
@@ -29,24 +29,27 @@ class Neighbours(PrefixMember):
     ----------
     columns : list of arrays (w, n)
         Encoded training rows, one array for each feature.
-    codes : array (n,)
-        Their classes.
+    codes, weights : array (n,)
+        Their classes, and how much the vote of each counts: 1 on average.
     sizes : array (K,)
     """
 
     features: list[Feature]
     columns: list[np.ndarray]
     codes: np.ndarray
+    weights: np.ndarray
     sizes: np.ndarray
     prior: np.ndarray
 
     @classmethod
     def of(
-        cls, features: list[Feature], values: np.ndarray, codes: np.ndarray, sizes: np.ndarray, n_classes: int
-    ) -> Neighbours:
+        cls, features: list[Feature], values: np.ndarray, codes: np.ndarray, sizes: np.ndarray, n_classes: int,
+        weights: np.ndarray | None = None,
+    ) -> Neighbours:  # fmt: skip
         """Of training values (n, K) in the order of acquisition."""
         columns = [np.ascontiguousarray(f.scaled(values[:, k]).T) for k, f in enumerate(features)]
-        return cls(features, columns, codes, sizes, np.bincount(codes, minlength=n_classes) / codes.size)
+        votes = np.ones(codes.size) if weights is None else weights / weights.mean()
+        return cls(features, columns, codes, votes, sizes, shares_of(codes, n_classes, votes))
 
     @property
     def words(self) -> str:
@@ -60,7 +63,8 @@ class Neighbours(PrefixMember):
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Training rows are part of it."""
         none = np.empty((0, self.codes.size), dtype=np.float32)
-        return {"columns": np.concatenate([none, *self.columns]), "codes": self.codes, "sizes": self.sizes}, {}
+        arrays = {"columns": np.concatenate([none, *self.columns]), "codes": self.codes, "weights": self.weights}
+        return arrays | {"sizes": self.sizes}, {}
 
     @classmethod
     def restore(cls, stored: State, features: list[Feature], n_classes: int) -> Neighbours:
@@ -68,6 +72,9 @@ class Neighbours(PrefixMember):
         codes = stored.classes("codes", (None,), n_classes)
         if not codes.size:
             raise InputError("there are no neighbours")
+        weights = stored.within("weights", codes.shape, 0.0, float(codes.size))
+        if not weights.any():
+            raise InputError("no neighbour has a vote")
         widths = [f.width for f in features]
         columns = stored.array("columns", (sum(widths), codes.size), np.float32)
         # Squares of differences are summed in single precision, and must not overflow there.
@@ -78,7 +85,7 @@ class Neighbours(PrefixMember):
             raise InputError(f"the number of neighbours is not between 1 and {_MOST_NEIGHBOURS}")
         ends = np.cumsum(widths, dtype=np.int64)
         parts = [np.ascontiguousarray(columns[end - width : end]) for width, end in zip(widths, ends, strict=True)]
-        return cls(features, parts, codes, sizes, np.bincount(codes, minlength=n_classes) / codes.size)
+        return cls(features, parts, codes, weights, sizes, shares_of(codes, n_classes, weights))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ class _Distances(Traveller):
         distances = self.distances.copy()
         votes = np.empty((len(values), of.prior.size))
 
-        kernel.nearest(distances, added, of.columns[k], of.codes, int(of.sizes[k]), votes)
+        voters = kernel.Voters(of.codes, of.weights)
+        kernel.nearest(distances, added, of.columns[k], voters, int(of.sizes[k]), votes)
         # One further vote, spread like the prior: no class has probability 0 for want of a neighbour.
         posteriors = (votes + of.prior) / (votes.sum(axis=1, keepdims=True) + 1.0)
         return _Distances(of, k + 1, distances), posteriors

@@ -8,7 +8,9 @@ can travel:
   adds to them;
 * logistic regression (:mod:`etana.beliefs.prefixes.linear`): a traveller keeps its inputs;
 * any scikit-learn classifier (:mod:`etana.beliefs.prefixes.estimators`): a traveller keeps the columns seen;
-* two of them together (:class:`Blend`).
+* boosted trees (:mod:`etana.beliefs.prefixes.boosting`), which take what is not known for missing;
+* naive Bayes with smooth densities (:mod:`etana.beliefs.prefixes.densities`): a traveller adds up evidence;
+* several of them together (:class:`Pool`).
 """
 
 from __future__ import annotations
@@ -19,12 +21,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from etana.beliefs.prefixes.calibration import temper
 from etana.beliefs.prefixes.encoding import Feature
+from etana.errors import InputError
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Blend", "PrefixMember", "Traveller", "travel"]
+__all__ = ["Pool", "PrefixMember", "Traveller", "shares_of", "travel"]
+
+_SUM_TOLERANCE = 1e-6
+
+
+def shares_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
+    """Share of each class among weighted rows, (N,)."""
+    return np.bincount(codes, weights, minlength=n_classes) / weights.sum()
 
 
 class Traveller(metaclass=ABCMeta):
@@ -76,63 +87,92 @@ class PrefixMember(metaclass=ABCMeta):
 
 
 @dataclass(frozen=True)
-class Blend(PrefixMember):
-    """Two members on the same order; the posteriors are ``1 - share`` of the first and ``share`` of the second."""
+class Pool(PrefixMember):
+    """Several members on the same order, each made honest and heard by its share.
 
-    first: PrefixMember
-    second: PrefixMember
-    share: float
+    Attributes
+    ----------
+    members : tuple of PrefixMember
+    shares : array (K, M)
+        Of each member after each feature; they sum to 1.
+    temperatures : array (K, M)
+        Of each member's own calibration; see :mod:`etana.beliefs.prefixes.calibration`.
+    floor : float
+        Share of the prior in every posterior.
+    """
+
+    members: tuple[PrefixMember, ...]
+    shares: np.ndarray
+    temperatures: np.ndarray
+    floor: float
 
     @property
     def features(self) -> list[Feature]:  # type: ignore[override]
         """Their encodings, in the order of acquisition."""
-        return self.first.features
+        return self.members[0].features
 
     @property
     def prior(self) -> np.ndarray:  # type: ignore[override]
         """Share of each class among the training rows."""
-        return self.first.prior
+        return self.members[0].prior
 
     @property
     def by_block(self) -> bool:  # type: ignore[override]
         """Whether rows are best taken in blocks."""
-        return self.first.by_block and self.second.by_block
+        return all(member.by_block for member in self.members)
 
     @property
     def words(self) -> str:
-        """What it is."""
-        return f"{self.first.words} and {self.second.words} ({self.share:.0%})"
+        """What it is, with the mean share of each."""
+        means = self.shares.mean(axis=0) if len(self.shares) else np.full(len(self.members), 1 / len(self.members))
+        parts = [f"{m.words} ({share:.0%})" for m, share in zip(self.members, means.tolist(), strict=True)]
+        return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
     def depart(self, n_rows: int) -> Traveller:
-        """Rows that set out twice."""
-        return _Together(self.first.depart(n_rows), self.second.depart(n_rows), self.share)
+        """Rows that set out with every member."""
+        return _Together(self, 0, tuple(member.depart(n_rows) for member in self.members))
+
+    def pooled(self, k: int, posteriors: list[np.ndarray]) -> np.ndarray:
+        """The members' posteriors after feature k, as one."""
+        out = np.zeros_like(posteriors[0])
+        # A linear pool, not a product: where one is sure and wrong, the others are still heard.
+        for one, share, t in zip(posteriors, self.shares[k].tolist(), self.temperatures[k].tolist(), strict=True):
+            out += share * temper(one, self.prior, t, self.floor)
+        return out
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Both, one inside the other."""
-        return {}, {"share": self.share, "first": self.first, "second": self.second}
+        """All of them, one inside the other."""
+        members = {f"member{i}": member for i, member in enumerate(self.members)}
+        arrays = {"shares": self.shares, "temperatures": self.temperatures}
+        return arrays, {"floor": self.floor, "n_members": len(self.members)} | members
 
     @classmethod
-    def restore(cls, stored: State, features: list[Feature], n_classes: int) -> Blend:
-        """The blend whose :meth:`state` this is."""
-        # Both are read with the same encodings; what they are made of checks itself.
-        first, second = (stored.part(name, PrefixMember, features, n_classes) for name in ("first", "second"))
-        return cls(first, second, stored.number("share", 0.0, 1.0))
+    def restore(cls, stored: State, features: list[Feature], n_classes: int) -> Pool:
+        """The pool whose :meth:`state` this is."""
+        n_members = stored.whole("n_members", 1, 16)
+        shape = len(features), n_members
+        shares = stored.within("shares", shape, 0.0, 1.0)
+        if not (np.abs(shares.sum(axis=1) - 1.0) <= _SUM_TOLERANCE).all():
+            raise InputError("the shares of the members do not sum to 1")
+        # All are read with the same encodings; what they are made of checks itself.
+        members = tuple(stored.part(f"member{i}", PrefixMember, features, n_classes) for i in range(n_members))
+        temperatures = stored.within("temperatures", shape, 1e-6, 1e6)
+        return cls(members, shares, temperatures, stored.number("floor", 1e-15, 1.0))
 
 
 @dataclass(frozen=True)
 class _Together(Traveller):
-    first: Traveller
-    second: Traveller
-    share: float
+    pool: Pool
+    stage: int
+    travellers: tuple[Traveller, ...]
 
     def take(self, rows: np.ndarray) -> Traveller:
-        return _Together(self.first.take(rows), self.second.take(rows), self.share)
+        return _Together(self.pool, self.stage, tuple(one.take(rows) for one in self.travellers))
 
     def after(self, values: np.ndarray) -> tuple[Traveller, np.ndarray]:
-        first, one = self.first.after(values)
-        second, other = self.second.after(values)
-        # A linear pool, not a product: where one of the two is sure and wrong, the other is still heard.
-        return _Together(first, second, self.share), (1.0 - self.share) * one + self.share * other
+        steps = [one.after(values) for one in self.travellers]
+        posteriors = self.pool.pooled(self.stage, [posteriors for _, posteriors in steps])
+        return _Together(self.pool, self.stage + 1, tuple(traveller for traveller, _ in steps)), posteriors
 
 
 def travel(member: PrefixMember, values: np.ndarray) -> np.ndarray:

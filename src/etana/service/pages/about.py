@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request, Response
 from etana.service.case_service import CaseService
 from etana.service.errors import NotFound
 from etana.service.models import Models
-from etana.service.pages.facts import model_page
 from etana.service.pages.look import render
+from etana.service.pages.model_facts import model_page
 from etana.service.pages.pictures import HEADERS, Pictures
 
 __all__ = ["about_routes"]
@@ -30,6 +30,13 @@ def about_routes(router: APIRouter, cases: CaseService, models: Models) -> None:
         served = models.get(name)
         facts = model_page(served, cases.model(name, most=_MOST_FEATURES))
         return render(request, "model.html", model=facts, picture=pictures.words(served), drawn=pictures.available())
+
+    @router.get("/models/{name}/policy")
+    def large(request: Request, name: str) -> Response:
+        served = models.get(name)
+        if not pictures.available():
+            raise NotFound("there is no picture of this model; pictures need matplotlib: pip install 'etana[plot]'")
+        return render(request, "policy.html", name=name, digest=served.digest, picture=pictures.words(served))
 
     @router.get("/models/{name}/policy.svg")
     def policy(name: str, v: str = "") -> Response:

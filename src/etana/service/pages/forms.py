@@ -16,7 +16,7 @@ import io
 import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -25,9 +25,9 @@ from python_multipart import parse_form
 from python_multipart.exceptions import FormParserError
 
 from etana.errors import InputError
-from etana.service.case_service import Question
 from etana.service.errors import Malformed, ServiceError
 from etana.service.proxy import prefix_of
+from etana.service.views import FeatureView
 
 __all__ = [
     "ANOTHER",
@@ -42,6 +42,8 @@ __all__ = [
     "offers_another",
     "read_answer",
     "read_cost",
+    "read_known",
+    "read_price",
     "seal",
 ]
 
@@ -50,6 +52,7 @@ _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LONGEST_SHOWN = 40
 _MOST_FIELDS = 12
+_MOST_KNOWN = 200  # fields of the form that starts a case with what is known
 
 ANOTHER = "another"  # the choice of a category that is not in the list
 
@@ -58,6 +61,7 @@ class Foreign(ServiceError):
     """A form that this browser did not get from here."""
 
     status = 403
+    reason = "seal"
 
 
 def browser_of(request: Request) -> tuple[str, bool]:
@@ -102,14 +106,16 @@ async def _body(request: Request) -> bytes:
 def _any_fields(request: Request, body: Annotated[bytes, Depends(_body)]) -> dict[str, Any]:
     """The fields of a form, whoever has sent it; of a file its name and content."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    path = request.scope["path"]
+    most = _MOST_KNOWN if path == "/cases" or path.endswith("/panel") else _MOST_FIELDS
     if kind == "multipart/form-data":
         return _read_multipart(request.headers["content-type"], body)
     if kind != "application/x-www-form-urlencoded":
         return {}  # no page here sends that, so it has no seal either
     try:
-        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=most)
     except ValueError:
-        raise Malformed(f"the form has more than {_MOST_FIELDS} fields; open the page and use its form") from None
+        raise Malformed(f"the form has more than {most} fields; open the page and use its form") from None
     return dict(pairs)
 
 
@@ -166,15 +172,36 @@ def read_cost(fields: Mapping[str, Any]) -> float | None:
     return None if not text else _number(text, "the budget", "leave it empty for no limit", least=0.0)
 
 
-def read_answer(question: Question, fields: Mapping[str, Any]) -> Any:
-    """The value that a form holds for a question; None if it is not to be had."""
+def read_answer(question: FeatureView, fields: Mapping[str, Any]) -> Any:
+    """The value that a form holds for a feature; None if it was done and came back empty."""
     if fields.get("answer") == "missing":
         return None
-    if question.kind == "number":
-        return _number(
-            str(fields.get("value", "")).strip(), "the answer", "choose “Not available” if you do not have it"
-        )
-    return _category(question.categories or [], str(fields.get("choice", "")))
+    if question.kind == "category":
+        return _category(question.categories or [], str(fields.get("choice", "")))
+    if question.choices:
+        return _category([choice.value for choice in question.choices], str(fields.get("choice", "")))
+    return _number(
+        str(fields.get("value", "")).strip(), "the answer", "choose “Came back empty” or “Cannot be had” without one"
+    )
+
+
+def read_price(fields: Mapping[str, Any]) -> float | None:
+    """What a result has cost; None for its price, if the form says nothing."""
+    text = str(fields.get("price", "")).strip()
+    return None if not text else _number(text, "the price", "write 0 if it was free", least=0.0)
+
+
+def read_known(features: Iterable[tuple[int, FeatureView]], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a form says is known up front: values by feature name; empty fields say nothing."""
+    found: dict[str, Any] = {}
+    for column, feature in features:
+        written = str(fields.get(f"known-{column}", "")).strip()
+        if written:
+            try:
+                found[feature.name] = read_answer(feature, {"value": written, "choice": written})
+            except InputError as error:
+                raise InputError(f"{feature.name}: {error}") from None
+    return found
 
 
 def _number(text: str, what: str, otherwise: str, least: float = -math.inf) -> float:
@@ -193,7 +220,9 @@ def _category(categories: list[Any], choice: str) -> Any:
             name += "’"
         return name
     if not choice.isascii() or not choice.isdecimal() or len(choice) > 9 or int(choice) >= len(categories):
-        raise InputError("nothing was chosen; choose one from the list, or “Not available”")
+        raise InputError(
+            "nothing was chosen; choose one from the list, or “Came back empty” or “Cannot be had” if there is none"
+        )
     return categories[int(choice)]
 
 

@@ -20,7 +20,7 @@ from etana.service.problems import PROBLEM
 
 __all__ = ["Friendly"]
 
-_API = ("/v1/", "/health/", "/metrics", "/openapi.json")
+_API = ("/v1/", "/fhir/", "/health/", "/metrics", "/openapi.json")
 _CASE = re.compile(r"/cases/[A-Za-z0-9_-]{24}")
 _REPLACED = ("content-length", "content-type", "referrer-policy", "www-authenticate")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Money", "paragraphs", "percent", "text", "value"]
+from etana.dictionary import words_of_range as plain_range
+
+__all__ = ["Money", "moment", "paragraphs", "percent", "plain_range", "text", "value"]
 
 _MOST_DECIMALS = 9
 _PRICES_READ = 1000
@@ -61,6 +64,17 @@ def percent(probability: float) -> str:
     return "under 0.1 %" if probability < 0.001 else f"{100 * probability:.1f} %"
 
 
+def moment(seconds: float) -> str:
+    """A time, in seconds since 1970.
+
+    >>> from etana.service.pages.wording import moment
+    >>> moment(1_800_000_000)
+    '15 January 2027, 08:00 UTC'
+    """
+    at = datetime.fromtimestamp(seconds, UTC)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"
+
+
 def text(label: Any) -> str:
     """A class, a category or a value."""
     if isinstance(label, bool):
@@ -70,7 +84,7 @@ def text(label: Any) -> str:
 
 def value(given: Any) -> str:
     """An answer."""
-    return "not available" if given is None else text(given)
+    return "came back empty" if given is None else text(given)
 
 
 def paragraphs(explanation: str) -> tuple[list[str], list[str]]:

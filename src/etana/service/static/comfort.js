@@ -28,3 +28,9 @@ for (const number of document.querySelectorAll("input[type=number]")) {
     if (document.activeElement === number) event.preventDefault();
   }, { passive: false });
 }
+
+// Printing needs this script anyway.
+for (const button of document.querySelectorAll("button[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+}

@@ -1,0 +1,129 @@
+"""What FrugalClassifier pays beside its candidates and asking nothing, on real and made sets; and what it announces.
+
+    python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
+    python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
+
+A line for each set, split and method is added to the file, and lines that are there are not made again. Splits are five
+folds, dealt again and again with seeds 0, 1, ...; sets with a test part of their own have one split. Made sets
+(:mod:`made_sets`) have new training and test rows for each split. At the end: means, paired differences to the best of
+the other methods with their standard errors, and paid over announced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+import etana
+from made_sets import cube, cube_nm, switch
+
+REAL = ("heart", "hepatitis", "pima", "thyroid", "spambase", "madelon", "dexter", "physionet2012")
+# What makes rows of a made set, and how many are learnt from.
+MADE: dict[str, tuple[Any, int]] = {
+    "cube": (cube, 600),
+    "cube_nm": (cube_nm, 600),
+    **{f"switch{k}": (partial(switch, which=k), 3000) for k in (1, 2, 3)},
+}
+METHODS: dict[str, Any] = {
+    "frugal": lambda: etana.FrugalClassifier(),
+    "etana": lambda: etana.ETANAClassifier(),
+    "adaptive": lambda: etana.AdaptiveClassifier(),
+    "sequential": lambda: etana.SequentialClassifier(),
+    "committee": lambda: etana.CommitteeClassifier(),
+    "nothing": lambda: etana.SequentialClassifier(max_features=0),
+}
+FIELDS = ("set", "split", "method", "cost", "accuracy", "features", "announced", "fit_seconds")
+
+
+def splits_of(name: str, data_dir: str | None, n_splits: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Training and test rows, one split after another."""
+    if name in MADE:
+        make, n_rows = MADE[name]
+        for seed in range(n_splits):
+            yield (*make(n_rows, seed=100 + seed), *make(4000, seed=10_000 + seed))
+        return
+    data = etana.datasets.load(name, data_dir=data_dir)
+    if data.X_test is not None:
+        yield data.X, data.y, data.X_test, data.y_test
+        return
+    for seed in range(-(-n_splits // 5)):
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(np.zeros(len(data.y)), data.y)
+        for train, test in list(folds)[: n_splits - 5 * seed]:
+            yield data.X[train], data.y[train], data.X[test], data.y[test]
+
+
+def measure(clf: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> dict[str, float]:
+    """What one fit pays on test rows."""
+    started = time.process_time()
+    clf.fit(X, y)
+    seconds = time.process_time() - started
+    walk = clf.acquire(X_test)
+    wrong = walk.labels != y_test
+    figures = (walk.costs + wrong).mean(), 1 - wrong.mean(), walk.n_features.mean(), clf.expected_cost_, seconds
+    return dict(zip(FIELDS[3:], map(float, figures), strict=True))
+
+
+def summarise(lines: list[dict[str, str]]) -> None:
+    """Print the table."""
+    paid: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    told: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for line in lines:
+        paid[line["set"]][line["method"]][int(line["split"])] = float(line["cost"])
+        told[line["set"], line["method"]].append(float(line["cost"]) / max(float(line["announced"]), 1e-9))
+    for name, methods in paid.items():
+        if "frugal" not in methods:
+            continue
+        own = methods["frugal"]
+        cells = [f"{m} {np.mean(list(c.values())):.4f}" for m, c in methods.items()]
+        others = {m: c for m, c in methods.items() if m != "frugal" and c.keys() >= own.keys()}
+        if others:
+            best = min(others, key=lambda m: np.mean([others[m][k] for k in own]))
+            extra = np.array([own[k] - others[best][k] for k in own])
+            error = extra.std(ddof=1) / np.sqrt(extra.size) if extra.size > 1 else float("nan")
+            cells.append(f"| frugal less the best ({best}) {extra.mean():+.4f} ± {error:.4f}")
+        print(f"{name} ({len(own)} splits): {', '.join(cells)}; paid/announced {np.mean(told[name, 'frugal']):.2f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data-dir")
+    options.add_argument("-o", "--output", default="frugal.csv")
+    options.add_argument("--only", default=",".join((*REAL, *MADE)))
+    options.add_argument("--methods", default=",".join(METHODS))
+    options.add_argument("--splits", type=int, default=20)
+    given = options.parse_args()
+    path = Path(given.output)
+    lines = list(csv.DictReader(path.open())) if path.exists() else []
+    done = {(line["set"], int(line["split"]), line["method"]) for line in lines}
+    warnings.simplefilter("ignore")
+    for name in given.only.split(","):
+        for split, part in enumerate(splits_of(name, given.data_dir, given.splits)):
+            for method in given.methods.split(","):
+                if (name, split, method) in done:
+                    continue
+                line = {"set": name, "split": split, "method": method, **measure(METHODS[method](), *part)}
+                lines.append({key: str(value) for key, value in line.items()})
+                new = not path.exists()
+                with path.open("a", newline="") as file:
+                    writer = csv.DictWriter(file, FIELDS)
+                    if new:
+                        writer.writeheader()
+                    writer.writerow(line)
+                print(f"{name} {split} {method}: {line['cost']:.4f}", file=sys.stderr)
+    summarise(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""The one to use: candidates are judged on training rows that they had not seen; the one that pays least is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from etana.classifiers.adaptive import AdaptiveClassifier
+from etana.classifiers.base import UNCHANGED, AcquiringClassifier
+from etana.classifiers.committee import CommitteeClassifier
+from etana.classifiers.fixed import ETANAClassifier
+from etana.classifiers.sequential import SequentialClassifier
+from etana.costs import ResolvedCosts
+from etana.errors import InputError
+from etana.judgement import Judgement
+from etana.learning.folds import TrainingRows, row_keys, sample_rows
+from etana.learning.identifiers import resolve_identifiers
+from etana.learning.judging import NOTHING, Candidate, judge
+from etana.learning.progress import progress_bar
+from etana.model import Model
+from etana.parameters import anything, either, none, one_of, whole
+from etana.table import Table
+
+if TYPE_CHECKING:
+    from etana.modelfile.state import State
+
+__all__ = ["FrugalClassifier"]
+
+_ONE_ORDER, _BY_INSTANCE, _NAIVE = "naive Bayes, one order", "path counts, by instance", "naive Bayes, by instance"
+_COMMITTEE, _PREFIXES = "committee", "neighbours and logistic, one order"
+_CANDIDATES = (NOTHING, _ONE_ORDER, _BY_INSTANCE, _NAIVE, _PREFIXES, _COMMITTEE)
+_FEW = 200  # rows below which folds are dealt again
+_MANY = 2000  # rows from which three folds say enough
+_MOST_JUDGED = {"fast": 2000, "auto": 2000, "best": 10_000}  # rows
+_WIDEST = 50_000  # columns that more than one order can look at in good time
+
+
+class FrugalClassifier(AcquiringClassifier):
+    """Asks of each instance only the features that pay, in the way that costs least on these data.
+
+    No single way is best everywhere. Candidates are fitted and judged by the total cost, features and mistakes, of
+    training rows that they had not seen: naive Bayes on bins along one order (the paper's method), a choice of the next
+    feature for each instance, and a committee of classifiers with an order for each kind of instance. Asking nothing is
+    always one of them. A candidate replaces the default only if it is clearly cheaper.
+
+    Parameters
+    ----------
+    feature_costs : number, array (K,), mapping from feature name to number, or FeatureCosts
+        What each feature costs, in the unit of the misclassification costs.
+    misclassification_costs : array (N, N), optional
+        Row true class, column decided class, classes in sorted order; None means 1 for every mistake.
+    effort : {"fast", "auto", "best"}
+        How much work the choice is worth: seconds, what the size of the table allows, or minutes.
+    n_jobs : int, optional
+        Candidates and folds that are worked on at once, as in joblib.
+    verbose : bool or int
+        Show how far it is, and how long it will take.
+    random_state : int, RandomState or Generator, optional
+        Seed of folds and samples; None is a fixed seed.
+    identifiers : "auto" or sequence
+        Columns that number the rows and are no evidence; ``"auto"`` finds them, with a warning, ``[]`` keeps all.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    best_ : classifier
+        The one that was chosen, fitted on all rows.
+    comparison_ : list of Candidate
+        What each candidate paid on held-out rows: ``name``, ``cost``, ``standard_error``, ``features``, ``accuracy``,
+        ``seconds``, ``chosen``; the cheapest first.
+    expected_cost_, expected_cost_error_ : float
+        What an instance is expected to pay, mistakes included, and one standard error of it: the mean over training
+        rows that neither the classifier nor the choice had seen.
+    expected_n_features_ : float
+        How many features an instance is expected to be asked, likewise.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from etana import FrugalClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = FrugalClassifier(feature_costs=0.01, effort="fast").fit(X[::2], y[::2])
+    >>> walk = clf.acquire(X[1::2])
+    >>> bool(walk.n_features.mean() < 5)  # of 30
+    True
+    >>> sorted(row.name for row in clf.comparison_ if row.cost >= 0.3)  # without a question
+    ['ask nothing']
+    """
+
+    pairings = tuple(
+        dict.fromkeys(
+            pair
+            for kind in (ETANAClassifier, AdaptiveClassifier, SequentialClassifier, CommitteeClassifier)
+            for pair in kind.pairings
+        )
+    )
+    best_: AcquiringClassifier
+    comparison_: list[Candidate]
+    _asking: tuple[str, AcquiringClassifier] | None  # what is used where asking pays
+    _nothing: AcquiringClassifier | None  # what is used where it does not
+    _judgement: Judgement | None
+
+    def __init__(
+        self,
+        feature_costs: Any = 0.01,
+        misclassification_costs: Any = None,
+        effort: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int | bool = False,
+        random_state: Any = None,
+        identifiers: Any = "auto",
+    ) -> None:
+        self.feature_costs = feature_costs
+        self.misclassification_costs = misclassification_costs
+        self.effort = effort
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.identifiers = identifiers
+
+    _parameters: ClassVar = {
+        "effort": one_of("fast", "auto", "best"),
+        "n_jobs": either(whole(), none),
+        "verbose": anything,
+    }
+    _carried = (*AcquiringClassifier._carried, "comparison_", "_asking", "_nothing")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Judge the candidates, and fit the one that pays least on all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, (n, K)
+        y : array (n,)
+        sample_weight : array (n,), optional
+            How much each row counts.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _learn(
+        self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
+    ) -> None:
+        rows = TrainingRows(table, codes, weights)
+        seed, n_rows = self._seed(), int((weights > 0).sum())
+        names = self._names_of(n_rows, table.n_features)
+        # Found once, in all rows: a part of them may not show what a number is.
+        identifiers = resolve_identifiers(self.identifiers, table).tolist()
+        makers = {name: self._maker(name, seed, identifiers) for name in names}
+        judged_rows = _every_class(rows, _MOST_JUDGED[self.effort], row_keys(table, seed))
+        n_folds, repeats = self._folds(judged_rows.classes.size)
+        with progress_bar(type(self).__name__, (len(names) - 1) * n_folds * repeats + 1, bool(self.verbose)) as tell:
+            judged = judge(judged_rows, makers, names[1], mistakes, n_folds, repeats, seed, self.n_jobs, tell)
+            # The fit that stays has the labels, not their numbers.
+            labelled = table, self.classes_[codes], weights
+            self._asking = judged.asking, makers[judged.asking]().fit(*labelled)
+            self._nothing = makers[NOTHING]().fit(*labelled)
+            tell("fitted")
+        self.comparison_, self._judgement = judged.comparison(), judged.judgement()
+        self.best_ = self._nothing if judged.choose() == NOTHING else self._asking[1]
+
+    def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
+        return replace(self.best_.model_, judgement=self._judgement)
+
+    def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
+        """The same classifier under new prices: no data, no new fit.
+
+        The candidate that was chosen stays; whether it is used or nothing is asked is decided anew, by what it expects
+        to pay itself. No held-out rows have walked at these prices, so that ``expected_cost_`` is then its own.
+        """
+        check_is_fitted(self)
+        if self._asking is None:
+            raise InputError(
+                "this classifier was loaded from a file and asks nothing, and the file does not hold what would ask at "
+                "other prices; use the classifier that was fitted, or fit again"
+            )
+        new = self._copy()
+        if feature_costs is not UNCHANGED:
+            new.feature_costs = feature_costs
+        if misclassification_costs is not UNCHANGED:
+            new.misclassification_costs = misclassification_costs
+        costs = {"feature_costs": new.feature_costs, "misclassification_costs": new.misclassification_costs}
+        new._asking = self._asking[0], self._asking[1].with_costs(**costs)
+        candidates = [new._asking[1]]
+        if self._nothing is not None:
+            new._nothing = self._nothing.with_costs(**costs)
+            candidates.append(new._nothing)
+        new._judgement = None
+        new.best_ = min(candidates, key=lambda clf: clf.expected_cost_)
+        new._model = new._named_model(*new._resolve_costs())
+        return new
+
+    def within_budget(self, max_cost: float) -> Self:
+        """The chosen classifier, with a policy that plans with a budget for each instance."""
+        best, new = self._solved_best().within_budget(max_cost), self._copy()
+        new.best_, new._judgement = best, None
+        if self.best_ is self._nothing:
+            new._nothing = best
+        else:
+            assert self._asking is not None
+            new._asking = self._asking[0], best
+        new._model = best.model_.described(self.dictionary_)
+        return new
+
+    def mean_spend(self) -> float:
+        """What an instance is expected to pay for features alone, as the chosen classifier knows it."""
+        return self._solved_best().mean_spend()
+
+    def _solved_best(self) -> AcquiringClassifier:
+        check_is_fitted(self)
+        return self.best_
+
+    @property
+    def expected_cost_(self) -> float:
+        """What an instance is expected to pay, features and mistakes: by rows that were held out, where there are."""
+        model = self._solved()
+        return model.expected_cost if model.judgement is None else model.judgement.cost
+
+    @property
+    def expected_cost_error_(self) -> float:
+        """One standard error of the expected cost."""
+        model = self._solved()
+        return model.expectation.standard_error if model.judgement is None else model.judgement.standard_error
+
+    @property
+    def expected_n_features_(self) -> float:
+        """How many features an instance is expected to be asked."""
+        model = self._solved()
+        return model.expected_n_features if model.judgement is None else model.judgement.n_features
+
+    def _names_of(self, n: int, n_features: int) -> list[str]:
+        """Candidates for a table of this size: asking nothing, the default, and others."""
+        if n < 2 or n_features > _WIDEST:
+            return [NOTHING, _ONE_ORDER]
+        few = n < _FEW and n_features > n
+        if self.effort == "fast":
+            return [NOTHING, _NAIVE, _ONE_ORDER]
+        # With few rows and many columns, what holds in general is trusted: naive Bayes, by instance.
+        names = [_NAIVE, _COMMITTEE, _ONE_ORDER] if few else [_COMMITTEE, _BY_INSTANCE, _ONE_ORDER]
+        others = [_NAIVE, _BY_INSTANCE, _PREFIXES] if self.effort == "best" else []
+        return [NOTHING, *dict.fromkeys(names + others)]
+
+    def _folds(self, n_rows: int) -> tuple[int, int]:
+        """Folds, and how often they are dealt."""
+        if self.effort == "fast":
+            return (5, 1) if n_rows < _FEW else (3, 1)
+        repeats = 2 if n_rows < _FEW else 1
+        return (5 if n_rows < _MANY else 3), (2 * repeats if self.effort == "best" else repeats)
+
+    def _maker(self, name: str, seed: int, identifiers: list[int]) -> Callable[[], Any]:
+        """What makes the candidate of a name."""
+        given = {
+            "feature_costs": self.feature_costs, "misclassification_costs": self.misclassification_costs,
+            "identifiers": identifiers, "random_state": seed,
+        }  # fmt: skip
+        kinds: dict[str, Callable[[], Any]] = {
+            NOTHING: lambda: SequentialClassifier(max_features=0, **given),
+            _ONE_ORDER: lambda: ETANAClassifier(**given),
+            _BY_INSTANCE: lambda: AdaptiveClassifier(**given),
+            _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **given),
+            _PREFIXES: lambda: SequentialClassifier(**given),
+            _COMMITTEE: lambda: CommitteeClassifier(**given),
+        }
+        return kinds[name]
+
+    def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The comparison, and what the chosen candidate keeps."""
+        arrays, values = self._solved_best().learnt_state()
+        names = list(_CANDIDATES)
+        rows = [[names.index(row.name), *map(float, row[1:])] for row in self.comparison_]
+        asks = self.best_ is not self._nothing
+        chosen = names.index(self._asking[0] if asks and self._asking else NOTHING)
+        return arrays, values | {"comparison": rows, "best": chosen}
+
+    def restore_learnt(self, stored: State) -> None:
+        """The same back."""
+        names, n = list(_CANDIDATES), len(_CANDIDATES)
+        rows = stored.rows("comparison", 7)
+        if not all(row[0] in range(n) and row[6] in (0, 1) for row in rows):
+            raise InputError("the comparison has a candidate that is not known")
+        self.comparison_ = [
+            Candidate(names[int(place)], cost, error, features, accuracy, seconds, bool(chosen))
+            for place, cost, error, features, accuracy, seconds, chosen in rows
+        ]
+        name = names[stored.whole("best", 0, n - 1)]
+        self.best_ = self._maker(name, self._seed(), [])()
+        model = self._solved()
+        pair = type(model.beliefs), type(model.policy)
+        if pair not in self.best_.pairings:
+            raise InputError(f"its candidate {name!r} is not made of {pair[0].__name__!r} and {pair[1].__name__!r}")
+        self.best_.classes_, self.best_.n_features_in_, self.best_._model = self.classes_, self.n_features_in_, model
+        if model.names is not None:
+            self.best_.feature_names_in_ = self.feature_names_in_
+        self.best_.restore_learnt(stored)
+        self._judgement, self._nothing = model.judgement, self.best_ if name == NOTHING else None
+        self._asking = None if name == NOTHING else (name, self.best_)
+
+
+def _every_class(rows: TrainingRows, most: int, keys: np.ndarray) -> TrainingRows:
+    """At most so many rows that count, and of each class that has none among them one that does not.
+
+    Without a row a class would not be known, and costs of mistakes would not fit.
+    """
+    counting = np.flatnonzero(rows.weights > 0)
+    some = counting[sample_rows(rows.classes[counting], most, keys[counting])]
+    absent = np.setdiff1d(rows.classes, rows.classes[some])
+    named = np.array([np.flatnonzero(rows.classes == code)[0] for code in absent.tolist()], dtype=np.int64)
+    weights = rows.weights.copy()
+    weights[named] = 0.0
+    return rows._replace(weights=weights).take(np.union1d(some, named))

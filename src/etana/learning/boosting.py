@@ -1,0 +1,87 @@
+"""Boosted trees for all prefixes of an order at once: scikit-learn's histogram boosting on rows that are partly hidden.
+
+Each training row is shown several times, each time with its first so many features and the others hidden. How many is
+drawn so that short prefixes, where most rows stop, are seen as often as long ones (log-uniform). What was learnt is
+taken out of scikit-learn's trees into plain arrays (:class:`etana.kernels.trees.Trees`): they are fast for a single
+row, and need neither scikit-learn nor a pickle in a model file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from etana.beliefs.prefixes.boosting import Boosted
+from etana.beliefs.prefixes.encoding import Feature
+from etana.beliefs.prefixes.travel import shares_of
+from etana.kernels.trees import Trees
+
+__all__ = ["fit_boosted"]
+
+_SHOWN = 4  # times that a row is shown
+_MOST_SHOWN = 24_000  # rows in all, if each is shown at least once
+_GOLDEN = 0.6180339887498949
+_SETTINGS: dict[str, Any] = {
+    "max_iter": 60, "max_leaf_nodes": 8, "learning_rate": 0.1, "early_stopping": False, "l2_regularization": 1.0,
+}  # fmt: skip
+_NONE = np.empty(0, np.int32)
+_NO_TREES = Trees(_NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE, _NONE)
+
+
+def fit_boosted(
+    features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray
+) -> Boosted:
+    """Of training values (n, K) in the order of acquisition."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    prior = shares_of(codes, n_classes, weights)
+    classes = np.flatnonzero(prior > 0)
+    if not features or classes.size < 2:
+        return Boosted(features, _NO_TREES, np.zeros(1), classes[:1], prior)
+    blocks = [f.raw(values[:, k], keep_missing=True) for k, f in enumerate(features)]
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    counted = np.flatnonzero(weights > 0)
+    rows, shown = _partly_hidden(np.concatenate(blocks, axis=1)[counted], ends)
+    shown = counted[shown]
+    # Of few rows none may show the last features, and scikit-learn cannot cut a column without a value into bins.
+    rows[:, np.isnan(rows).all(axis=0)] = 0.0
+    model = HistGradientBoostingClassifier(**_SETTINGS)
+    # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
+    with threadpool_limits(limits=1, user_api="openmp"):
+        model.fit(rows, codes[shown], sample_weight=None if (weights == weights[0]).all() else weights[shown])
+    base = np.array(model._baseline_prediction, dtype=np.float64).reshape(-1)
+    return Boosted(features, _plain_trees(model), base, classes, prior)
+
+
+def _partly_hidden(rows: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with some of their last features hidden, and which rows these were."""
+    n, n_features = len(rows), ends.size
+    times = max(min(_SHOWN, n_features, _MOST_SHOWN // n), 1)
+    shown = np.repeat(np.arange(n), times)
+    # Evenly spread between 0 and 1, for each row and over the rows.
+    spread = (np.tile(np.arange(times) / times, n) + np.repeat(_GOLDEN * np.arange(n), times)) % 1.0
+    lengths = np.minimum(np.exp(spread * np.log(n_features + 1)).astype(np.int64), n_features)
+    out = rows[shown]
+    out[np.arange(rows.shape[1]) >= ends[lengths - 1][:, None]] = np.nan
+    return out, shown
+
+
+def _plain_trees(model: Any) -> Trees:
+    """The trees of a fitted model, one after another."""
+    # Each round has one tree for each sum.
+    trees = [(output, tree.nodes) for several in model._predictors for output, tree in enumerate(several)]
+    sizes = np.array([nodes.size for _, nodes in trees])
+    roots = np.cumsum(sizes) - sizes
+    every = np.concatenate([nodes for _, nodes in trees])
+    shift = np.repeat(roots, sizes)
+    leaf = every["is_leaf"].astype(bool)
+    lefts, rights = every["left"] + shift, every["right"] + shift
+    missing = np.where(every["missing_go_to_left"].astype(bool), lefts, rights)
+    outputs = np.array([output for output, _ in trees], dtype=np.int32)
+    lefts, rights, missing, roots = (index.astype(np.int32) for index in (lefts, rights, missing, roots))
+    columns = np.where(leaf, -1, every["feature_idx"]).astype(np.int32)
+    return Trees(
+        columns, np.where(leaf, every["value"], every["num_threshold"]), lefts, rights, missing, roots, outputs
+    )

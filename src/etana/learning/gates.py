@@ -1,0 +1,199 @@
+"""Features that say which others matter.
+
+A *gate* may tell nothing about the class itself: the sign of one column decides which formula holds, a context says
+which block of columns holds the answer. Its score is how much better all other features tell the class, each alone,
+when the rows are split on it:
+
+    sum over g of  [ log P(class | g, side)  -  log P(class | g) ],   mean over held-out rows
+
+with a normal density of each feature within each class (and side), the densities of a side drawn towards those of
+all rows, and the same prior everywhere: what counts is how evidence changes. Rows are cut in two halves. Each half is
+scored by densities learnt from the other, and only features count that gained by more than a standard error there:
+chance does not add up over a thousand features that tell nothing.
+
+A score is a reason to try a split and no more: features that tell the same thing many times over gain from each other's
+splits. Whether it pays is for held-out rows to say (:mod:`etana.learning.regions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from etana.beliefs.prefixes.densities import positions
+from etana.beliefs.prefixes.encoding import Categories, Feature
+from etana.learning.folds import deal_folds
+
+__all__ = ["Gate", "find_gates", "inside", "refine_gate"]
+
+_CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
+_FINER = (-0.08, -0.06, -0.04, -0.02, 0.02, 0.04, 0.06, 0.08)
+_GAP = 15.0  # mean steps from one value to the next; chance makes six or seven among a few hundred
+_MOST_LEVELS = 5
+_LEAST_CLEAR = 2.5  # standard errors
+_TOWARDS_MEAN, _TOWARDS_SPREAD = 5.0, 10.0  # rows' worth of belief that a side is like all rows
+_LEAST_VARIANCE = 0.05
+_ROWS_PER_CLASS = 8  # on each side
+_LEAST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A split on the feature of this position: rows whose value lies between the bounds, and the others."""
+
+    feature: int
+    least: float
+    most: float
+    score: float
+
+
+def find_gates(
+    features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, keys: np.ndarray, most: int
+) -> list[Gate]:
+    """The best splits of rows with these values (n, K), at most one for each feature; the best first."""
+    if codes.size < 2 * _LEAST_ROWS:
+        return []
+    scoring = _Scoring(features, values, codes, n_classes, keys)
+    found: list[Gate] = []
+    for f, feature in enumerate(features):
+        found += scoring.best(f, values[:, f], _ends(feature, values[:, f]))
+    found = sorted((gate for gate in found if gate.score > 0), key=lambda gate: -gate.score)[:most]
+    return [scoring.refined(gate, values) for gate in found]
+
+
+def refine_gate(
+    gate: Gate, features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, keys: np.ndarray
+) -> Gate:
+    """The same gate, cut where other rows would cut it: the best of the bounds close to its own."""
+    scoring = _Scoring(features, values, codes, n_classes, keys)
+    return scoring.refined(scoring.refined(gate, values), values)
+
+
+def inside(values: np.ndarray, least: float, most: float) -> np.ndarray:
+    """Which values lie between the bounds; a missing one does not."""
+    return (values >= least) & (values <= most)
+
+
+def _ends(feature: Feature, values: np.ndarray) -> list[tuple[float, float]]:
+    """Bounds that are tried: below a few quantiles, or each of the most frequent levels."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return []
+    if isinstance(feature, Categories):
+        levels, counts = np.unique(known, return_counts=True)
+        return [(float(level), float(level)) for level in levels[np.argsort(-counts, kind="stable")[:_MOST_LEVELS]]]
+    return _between(np.unique(known), np.quantile(known, _CUTS))
+
+
+def _between(distinct: np.ndarray, cuts: np.ndarray) -> list[tuple[float, float]]:
+    """Bounds half way between two values, so that a value seen again falls on the side it fell on."""
+    places = np.searchsorted(distinct, cuts, side="right")
+    places = np.unique(places[(places > 0) & (places < distinct.size)])
+    return [(-np.inf, float((distinct[place - 1] + distinct[place]) / 2)) for place in places.tolist()]
+
+
+def _near(gate: Gate, values: np.ndarray) -> list[tuple[float, float]]:
+    """Bounds close to those of a gate: a gap between the values where there is one, else finer quantiles."""
+    if gate.least > -np.inf:
+        return []
+    known = np.sort(values[np.isfinite(values[:, gate.feature]), gate.feature])
+    share = float((known <= gate.most).mean())
+    finer = np.quantile(known, np.clip(share + np.array(_FINER), 0.0, 1.0))
+    window = known[(known >= finer[0]) & (known <= finer[-1])]
+    steps = np.diff(window)
+    # Rows on both sides of a wide gap are told apart by any cut in it; new rows are by one in the middle.
+    if steps.size and steps.max() > _GAP * steps.sum() / steps.size:
+        return _between(np.unique(known), window[[int(steps.argmax())]])
+    return _between(np.unique(known), finer)
+
+
+@dataclass(frozen=True)
+class _Half:
+    """Rows that are scored, by densities learnt from the others."""
+
+    learning: np.ndarray
+    scored: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+    alone: np.ndarray
+
+
+class _Scoring:
+    """Splits, scored by how much better the other features tell the class."""
+
+    def __init__(
+        self, features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, keys: np.ndarray
+    ) -> None:
+        blocks = [_encoded(feature, values[:, k]) for k, feature in enumerate(features)]
+        self.owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+        self.columns = np.concatenate(blocks, axis=1)
+        self.codes = codes
+        self.truth = np.eye(n_classes)[codes]
+        prior = self.truth.sum(axis=0) + 1.0
+        self.log_prior = np.log(prior / prior.sum())
+        self.least = max(_LEAST_ROWS, _ROWS_PER_CLASS * np.unique(codes).size)
+        halves = deal_folds(codes, 2, keys)
+        self.halves = [self._half(np.flatnonzero(halves != h), np.flatnonzero(halves == h)) for h in (0, 1)]
+
+    def _half(self, learning: np.ndarray, scored: np.ndarray) -> _Half:
+        columns = self.columns[learning]
+        densities = self._densities(learning, columns.mean(axis=0), columns.var(axis=0) + _LEAST_VARIANCE)
+        return _Half(learning, scored, *densities, self._log_chances(scored, *densities))
+
+    def _densities(self, rows: np.ndarray, means: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances (N, D) of each class among some rows, drawn towards others."""
+        truth, columns = self.truth[rows], self.columns[rows]
+        counts, sums, squares = truth.sum(axis=0)[:, None], truth.T @ columns, truth.T @ columns**2
+        own = (sums + _TOWARDS_MEAN * means) / (counts + _TOWARDS_MEAN)
+        spread = np.maximum(squares - 2 * own * sums + counts * own**2, 0.0)
+        return own, np.maximum((spread + _TOWARDS_SPREAD * variances) / (counts + _TOWARDS_SPREAD), _LEAST_VARIANCE)
+
+    def _log_chances(self, rows: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """log P(true class | each column alone), (rows, D)."""
+        columns, true = self.columns[rows], np.full((rows.size, self.columns.shape[1]), -np.inf)
+        total = true.copy()
+        for i, log_prior in enumerate(self.log_prior.tolist()):
+            logs = log_prior - 0.5 * (columns - means[i]) ** 2 / variances[i] - 0.5 * np.log(variances[i])
+            np.logaddexp(total, logs, out=total)
+            own = self.codes[rows] == i
+            true[own] = logs[own]
+        return true - total
+
+    def best(self, feature: int, values: np.ndarray, bounds: list[tuple[float, float]]) -> list[Gate]:
+        """The best of several splits on a feature, if there are any."""
+        tried = [Gate(feature, *ends, self.score(feature, inside(values, *ends))) for ends in bounds]
+        return [max(tried, key=lambda gate: gate.score)] if tried else []
+
+    def refined(self, gate: Gate, values: np.ndarray) -> Gate:
+        """The best of the bounds close to those of a gate."""
+        near = _near(gate, values)
+        near = near if len(near) == 1 else [(gate.least, gate.most), *near]
+        return self.best(gate.feature, values[:, gate.feature], near)[0]
+
+    def score(self, feature: int, within: np.ndarray) -> float:
+        """Of a split; 0 where it is not clear, or a side has too few rows."""
+        if min(int(within.sum()), int((~within).sum())) < self.least:
+            return 0.0
+        gains = [self._gains(half, feature, within) for half in self.halves]
+        # Who counts in one half is for the other to say.
+        counts = [gain.mean(axis=0) > gain.std(axis=0) / np.sqrt(len(gain)) for gain in gains]
+        rows = np.concatenate([gains[0][:, counts[1]].sum(axis=1), gains[1][:, counts[0]].sum(axis=1)])
+        error = rows.std() / np.sqrt(rows.size)
+        return float(rows.mean()) if rows.mean() > _LEAST_CLEAR * error else 0.0
+
+    def _gains(self, half: _Half, feature: int, within: np.ndarray) -> np.ndarray:
+        split = np.empty_like(half.alone)
+        for side in (within, ~within):
+            densities = self._densities(half.learning[side[half.learning]], half.means, half.variances)
+            place = side[half.scored]
+            split[place] = self._log_chances(half.scored[place], *densities)
+        split -= half.alone
+        split[:, self.owner == feature] = 0.0
+        return split
+
+
+def _encoded(feature: Feature, values: np.ndarray) -> np.ndarray:
+    if isinstance(feature, Categories):
+        return feature.inputs(values)
+    return positions(feature, np.where(np.isnan(values), feature.median, values))[:, None]

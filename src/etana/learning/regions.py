@@ -1,0 +1,277 @@
+"""From training rows to a policy tree: where rows are split, and an order and classifiers for each region.
+
+A node has rows that came here and columns that they know. It is either a region with an order of its own, or is split
+on a *gate* (:mod:`etana.learning.gates`), which is then asked next. A split is tried on at most :data:`_TRIED_ROWS`
+rows: orders and classifiers are learnt for the whole and for both halves, and what held-out rows really pay decides. It
+is kept only where the halves pay less by more than :data:`_CLEAR` standard errors of the difference, so that no gate is
+invented. The halves are then tried in the same way. When the splits are settled, regions are learnt from all their
+rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from etana.beliefs.committee import Committee, Region, Split
+from etana.beliefs.prefixes.encoding import Feature, learn_feature
+from etana.costs import ResolvedCosts
+from etana.learning.folds import ranked_rows, sample_rows
+from etana.learning.gates import Gate, find_gates, inside, refine_gate
+from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, learn_prefixes
+from etana.learning.progress import Tell
+from etana.learning.screen import screen_features
+from etana.policies.expectation import Expectation
+from etana.policies.regression import HeldOutWalks, Onward, RegressionStopping, learn_backward
+from etana.policies.tree import PolicyTree
+
+__all__ = ["LearntRegions", "best_within", "learn_regions", "learn_tree_stopping"]
+
+_TRIED_ROWS = 1200
+_TRIED_GATES = 3
+_TRIED_MEMBERS = ("neighbours", "linear", "densities")
+_SCREENED = 64  # columns that are looked at for gates
+_CLEAR = 2.0
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class _Node:
+    """Columns that are known here, and the split, if there is one."""
+
+    known: tuple[int, ...]
+    gate: Gate | None = None
+    inside: _Node | None = None
+    outside: _Node | None = None
+
+
+@dataclass(frozen=True)
+class LearntRegions:
+    """What a fit finds and new prices do not change.
+
+    Attributes
+    ----------
+    beliefs : Committee
+    walks : tuple of LearntPrefixes
+        Of each region.
+    rows : tuple of arrays
+        Which of the training rows each region has.
+    """
+
+    beliefs: Committee
+    walks: tuple[LearntPrefixes, ...]
+    rows: tuple[np.ndarray, ...]
+
+
+def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, tell: Tell) -> LearntRegions:
+    """All of a fit but the stopping rules; ``splits`` says whether regions are looked for."""
+    rows = sample_rows(training.codes, settings.max_rows, training.keys)
+    # In an order of their own: what a tree is shown of a row, and sums to the last bit, depend on where the row stands.
+    training = training.take(rows[ranked_rows(training.codes[rows], training.keys[rows])])
+    root = _Node(())
+    # The members that are quickly fitted: many trees would be grown only to be thrown away.
+    quick = replace(settings, nested=False, members=_TRIED_MEMBERS)
+    if splits:
+        tried = training.take(sample_rows(training.codes, _TRIED_ROWS, training.keys))
+        root = _grow(tried, quick, tell, ())
+    regions: list[Region] = []
+    walks: list[LearntPrefixes] = []
+    held: list[np.ndarray] = []
+
+    def learn(node: _Node, own: np.ndarray) -> int:
+        start, limit, gate = node.known, settings, node.gate
+        if gate is not None:
+            # All rows know better than those of the trial where to cut.
+            gate = _refined(training.take(own), gate)
+            # A region that is split asks for its gate and no more.
+            start = (*node.known, gate.feature)
+            limit = replace(settings, max_features=len(start))
+        part, entered = training.take(own), len(node.known)
+        if gate is None and node.known:
+            part, start = _with_what_helps(part, quick, node.known)
+            entered = len(start)
+        learnt = learn_prefixes(part, limit, tell, start)
+        place = len(regions)
+        regions.append(Region(learnt.beliefs, entered))
+        walks.append(learnt)
+        held.append(own)
+        if gate is not None:
+            assert node.inside is not None
+            assert node.outside is not None
+            within = _within(training, gate, own)
+            halves = learn(node.inside, own[within]), learn(node.outside, own[~within])
+            split = Split(gate.feature, gate.least, gate.most, *halves)
+            regions[place] = replace(regions[place], split=split)
+        return place
+
+    learn(root, np.arange(training.codes.size))
+    return LearntRegions(Committee(tuple(regions)), tuple(walks), tuple(held))
+
+
+def _with_what_helps(
+    training: PrefixRows, quick: PrefixSettings, known: tuple[int, ...]
+) -> tuple[PrefixRows, tuple[int, ...]]:
+    """Rows of a region, and the columns that its order begins with: those that are known, or none of them.
+
+    A gate that has done its work may tell nothing more, and would only make neighbours of rows that are none.
+    """
+    tried = training.take(sample_rows(training.codes, _TRIED_ROWS, training.keys))
+    if _paid(_without(tried, known), quick, (), known).mean() < _paid(tried, quick, known).mean():
+        return _without(training, known), ()
+    return training, known
+
+
+def _without(training: PrefixRows, columns: tuple[int, ...]) -> PrefixRows:
+    """The same rows, where some columns are no evidence."""
+    return replace(training, silent=np.union1d(training.silent, columns).astype(np.int64))
+
+
+def _within(training: PrefixRows, gate: Gate, rows: np.ndarray) -> np.ndarray:
+    values = training.values(np.array([gate.feature]))[rows, 0]
+    return inside(values, gate.least, gate.most)
+
+
+def _grow(training: PrefixRows, settings: PrefixSettings, tell: Tell, known: tuple[int, ...]) -> _Node:
+    """Split as long as held-out rows pay less for it."""
+    leaf = _Node(known)
+    gates = _gates(training, known) if len(known) < _DEEPEST else []
+    if not gates:
+        return leaf
+    tell(f"{len(known)} splits, {len(gates)} to be tried")
+    # Gates that have done their work take no part in a trial: they would only make neighbours of rows that are none.
+    whole = _paid(_without(training, known), settings, (), known)
+    every = np.arange(training.codes.size)
+    best: tuple[float, Gate] | None = None
+    for gate in gates:
+        within = _within(training, gate, every)
+        price = training.prices.price_of(gate.feature, known)
+        halves = np.empty(every.size)
+        for side in (within, ~within):
+            bought = (*known, gate.feature)
+            halves[side] = price + _paid(_without(training.take(every[side]), bought), settings, (), bought)
+        less = whole - halves
+        mean = float(np.average(less, weights=training.weights))
+        error = float(less.std()) / np.sqrt(less.size)
+        if mean > _CLEAR * error and (best is None or mean > best[0]):
+            best = mean, gate
+    if best is None:
+        return leaf
+    gate = best[1]
+    within, onward = _within(training, gate, every), (*known, gate.feature)
+    return _Node(
+        known, gate, *(_grow(training.take(every[side]), settings, tell, onward) for side in (within, ~within))
+    )
+
+
+def _gates(training: PrefixRows, known: tuple[int, ...]) -> list[Gate]:
+    """Splits that are worth a try, on columns that are not known yet."""
+    columns = np.setdiff1d(_screened(training), known)
+    if not columns.size:
+        return []
+    found = find_gates(*_encoded(training, columns), training.codes, training.n_classes, training.keys, _TRIED_GATES)
+    return [replace(gate, feature=int(columns[gate.feature])) for gate in found]
+
+
+def _refined(training: PrefixRows, gate: Gate) -> Gate:
+    """The same gate, cut where these rows say."""
+    columns = np.union1d(_screened(training), [gate.feature])
+    place = replace(gate, feature=int(np.searchsorted(columns, gate.feature)))
+    refined = refine_gate(place, *_encoded(training, columns), training.codes, training.n_classes, training.keys)
+    return replace(refined, feature=gate.feature)
+
+
+def _screened(training: PrefixRows) -> np.ndarray:
+    every = np.arange(training.codes.size)
+    return screen_features(
+        training.table,
+        training.codes,
+        training.weights,
+        every,
+        training.n_classes,
+        training.prices.full,
+        _SCREENED,
+        training.silent,
+    )
+
+
+def _encoded(training: PrefixRows, columns: np.ndarray) -> tuple[list[Feature], np.ndarray]:
+    values = training.values(columns)
+    return [learn_feature(values[:, k], training.levels.get(c)) for k, c in enumerate(columns.tolist())], values
+
+
+def _paid(
+    training: PrefixRows, settings: PrefixSettings, known: tuple[int, ...], bought: tuple[int, ...] = ()
+) -> np.ndarray:
+    """What each held-out row really pays in a region of its own, beyond what is known and bought already."""
+    learnt = learn_prefixes(training, settings, lambda text: None, known)
+    prices = training.prices.in_order(learnt.beliefs.order, bought)
+    walked = HeldOutWalks(learnt.walks, learnt.codes, learnt.weights)
+    end = walked.stopping(prices.size, training.mistakes)
+    return learn_backward(walked, prices, training.mistakes, end, len(known))[1].realised
+
+
+def learn_tree_stopping(
+    learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray, budget: float = np.inf
+) -> PolicyTree:
+    """When to stop in each region: halves first, so that a region knows what lies behind its split.
+
+    No way through the tree costs more than ``budget``: an order ends where it would.
+    """
+    regions = learnt.beliefs.regions
+    n = learnt.walks[0].codes.size
+    ahead = Onward(np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
+    stages, bought = {}, learnt.beliefs.dropped
+    # Halves stand behind the region that they are halves of.
+    for i in range(len(regions) - 1, -1, -1):
+        region, walks, rows = regions[i], learnt.walks[i], learnt.rows[i]
+        own = prices.in_order(region.chain.order, bought[i])
+        walked = HeldOutWalks(walks.walks, walks.codes, walks.weights)
+        fitting = int(np.searchsorted(_spent(region, prices, bought[i]), budget, side="right"))
+        end = walked.stopping(fitting, mistakes)
+        if region.split is not None and fitting == own.size:
+            end = Onward(*(part[rows] for part in ahead))
+        stages[i], whole = learn_backward(walked, own[:fitting], mistakes, end, region.entered)
+        stages[i] += [None] * (own.size - fitting)
+        for kept, new in zip(ahead, whole, strict=True):
+            kept[rows] = new
+    first = learnt.walks[0]
+    weights = first.weights / first.weights.sum()
+    shape = len(mistakes), max(r.chain.order.size + len(way) for r, way in zip(regions, bought, strict=True))
+    expectation = Expectation.of_walks(ahead.realised, ahead.asked, first.codes, weights, shape)
+    for i, region in enumerate(regions):
+        # What lies behind is known to all who come here, and does not end the order.
+        stages[i][: region.entered] = stages[i][region.entered : region.entered + 1] * region.entered
+    rules = [
+        RegressionStopping(prices.in_order(region.chain.order, bought[i]), mistakes, tuple(stages[i]), expectation)
+        for i, region in enumerate(regions)
+    ]
+    reach = _reach(learnt, ahead.asked, weights, bought)
+    orders = tuple(region.chain.order for region in regions)
+    return PolicyTree(orders, tuple(rules), reach, prices, mistakes, expectation)
+
+
+def best_within(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray, budget: float) -> PolicyTree:
+    """The policy that is worth most for the money, by what held-out rows pay."""
+    beliefs = learnt.beliefs
+    sums = [_spent(region, prices, way) for region, way in zip(beliefs.regions, beliefs.dropped, strict=True)]
+    ends = np.unique(np.concatenate([[0.0], *sums]))
+    trees = [learn_tree_stopping(learnt, prices, mistakes, float(end)) for end in ends[ends <= budget]]
+    return min(trees, key=lambda tree: tree.known_expectation.cost)
+
+
+def _spent(region: Region, prices: ResolvedCosts, dropped: list[int]) -> np.ndarray:
+    """What was spent after each column of a region's order, the way there included."""
+    before = prices.total(np.array(dropped, dtype=np.int64))
+    return before + np.cumsum(prices.in_order(region.chain.order, dropped))
+
+
+def _reach(learnt: LearntRegions, asked: np.ndarray, weights: np.ndarray, bought: list[list[int]]) -> np.ndarray:
+    """Share of the rows that each region asks for each column of its order."""
+    regions = learnt.beliefs.regions
+    out = np.zeros((len(regions), max(region.chain.order.size for region in regions)))
+    for i, region in enumerate(regions):
+        rows = learnt.rows[i]
+        for place in range(region.entered, region.chain.order.size):
+            out[i, place] = weights[rows][asked[rows] - len(bought[i]) > place].sum()
+    return out
