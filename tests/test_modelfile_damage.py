@@ -411,7 +411,7 @@ CHAIN, TREES = ("beliefs", "values", "chain1", "values"), "beliefs.chain1.member
         (REGIONS, put("learnt.weights", slice(None), 0.0), "no training row counts"),
         (REGIONS, put("learnt.codes", 0, 2), "class that is not there"),
         (CHOSEN, note("learnt", "best", value=6), "best is 6"),
-        (CHOSEN, note("learnt", "best", value=0), "'ask nothing' is not made of"),
+        (CHOSEN, note("learnt", "best", value=0), "a SequentialClassifier is not made of"),
         (CHOSEN, note("learnt", "comparison", 0, 0, value=6), "a candidate that is not known"),
         (CHOSEN, note("learnt", "comparison", 0, 6, value=2), "a candidate that is not known"),
         (CHOSEN, note("learnt", "comparison", value=[[0.0]]), "comparison"),
