@@ -489,8 +489,8 @@ def test_nested_walks_are_honest_about_chance():
 def test_rows_are_sampled_beyond_max_rows():
     X, y = load_digits(return_X_y=True)
     clf = SequentialClassifier(max_rows=300, max_features=4).fit(X, y)
-    assert clf._learnt.codes.size <= 300
-    assert np.bincount(clf._learnt.codes).min() >= 25
+    assert clf._learnt.walks[0].codes.size <= 300
+    assert np.bincount(clf._learnt.walks[0].codes).min() >= 25
     assert clf.score(X, y) > 0.5
 
 

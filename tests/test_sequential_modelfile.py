@@ -24,7 +24,7 @@ from etana import FeatureCosts, SequentialClassifier
 from etana.beliefs.prefixes.linear import Linear
 from etana.beliefs.prefixes.neighbours import Neighbours
 from etana.beliefs.prefixes.travel import Pool
-from etana.classifiers import sequential
+from etana.classifiers import prefixed
 from etana.errors import InputError, ModelFileError
 from etana.modelfile import container, load, load_model, read_metadata, save
 from etana.modelfile.foreign import pack
@@ -302,7 +302,7 @@ def test_without_skops(bayes, tmp_path, monkeypatch):
 
 def test_large_walks_are_left_out(tmp_path, monkeypatch):
     X, y = WINE
-    monkeypatch.setattr(sequential, "_LARGEST_WALKS", 1000)
+    monkeypatch.setattr(prefixed, "_LARGEST_WALKS", 1000)
     for estimator in (None, GaussianNB()):
         clf = SequentialClassifier(estimator, max_features=2, cv=2).fit(X, y)
         save(clf, tmp_path / "m")

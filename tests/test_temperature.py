@@ -75,6 +75,35 @@ def test_adaptive_announces_what_held_out_rows_paid():
     assert given.with_costs(feature_costs=0.01).temperature_ == 3.0
 
 
+@pytest.mark.parametrize("make", [
+    lambda: ETANAClassifier(0.002), lambda: FETANAClassifier(0.002), lambda: AdaptiveClassifier(0.002, look_ahead=False)
+])  # fmt: skip
+def test_what_held_out_rows_paid_is_in_the_model_and_its_file(make, tmp_path):
+    X, y = repeated()
+    clf = make().fit(X[:400], y[:400])
+    judged = clf.model_.judgement
+    assert clf.expected_cost_ == judged.cost < judged.nothing
+    assert (clf.expected_cost_error_, clf.expected_n_features_) == (judged.standard_error, judged.n_features)
+    assert judged.accuracy == pytest.approx(clf.score(X[400:], y[400:]), abs=0.1)
+    assert judged.nothing == pytest.approx(1 - np.bincount(y[:400]).max() / 400, abs=0.01)
+    # All that a row pays: its mistakes, and its features.
+    assert judged.cost == pytest.approx(1 - judged.accuracy + 0.002 * judged.n_features)
+    etana.save(clf, tmp_path / "m.etana")
+    assert etana.load(tmp_path / "m.etana").expected_cost_ == judged.cost
+    assert etana.modelfile.load_model(tmp_path / "m.etana").judgement == judged
+    # No row was held out for another policy.
+    assert clf.within_budget(0.004).model_.judgement is None
+    assert clf.model_.at_prices(clf.model_.prices) is None or clf.model_.at_prices(clf.model_.prices).judgement is None
+
+
+def test_blocks_that_come_later_are_not_announced_by_rows_held_out_before():
+    X, y = repeated()
+    clf = ETANAClassifier(0.002).fit(X[:400], y[:400])
+    clf.partial_fit(X[400:], y[400:])
+    assert clf.model_.judgement is None
+    assert clf.expected_cost_ == clf.model_.expected_cost
+
+
 def at(costs):
     """Rows that pay these on average at each temperature, all moving together."""
     noise = np.random.default_rng(0).normal(size=400)
@@ -84,7 +113,7 @@ def at(costs):
     def walk(temperature):
         walked.append(temperature)
         k = TEMPERATURES.index(temperature)
-        return Paid(costs[k] + (1 + 0.1 * k) * noise, np.zeros(400), np.ones(400), 400.0)
+        return Paid(costs[k] + (1 + 0.1 * k) * noise, np.zeros(400), np.ones(400), np.ones(400), np.ones(400), 400.0)
 
     return walk, walked
 

@@ -294,7 +294,7 @@ def check_budget(classifier: Any, X: Any) -> None:
 def check_at_once(classifier: Any, X: Any = None) -> None:
     """A model announces no more than deciding at once costs."""
     model = _model(classifier)
-    at_once = float((model.priors @ model.mistakes).min())
+    at_once = model.cost_at_once
     allowed = 4.5 * model.expectation.standard_error + 1e-9 * max(at_once, 1e-300)
     announced = model.expected_cost
     assert announced <= at_once + allowed, f"announced {announced}, and deciding at once costs {at_once}"

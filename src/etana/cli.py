@@ -198,10 +198,10 @@ def fit(
                 scheduler=scheduler, method=method, dictionary=dictionary,
                 options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
-        from etana.commands.show import announced, doubts, show_model
+        from etana.commands.show import doubts, show_model
 
         typer.echo(f"etana: {output} written", err=True)
-        show_model(clf.model_, most=5, announced=announced(clf))
+        show_model(clf.model_, most=5)
         for line in doubts(clf):
             _stderr().print(f"[yellow]warning[/yellow]: {line}")
 

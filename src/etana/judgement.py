@@ -10,12 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Judgement"]
+__all__ = ["Judgement", "error_of_mean"]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Means over training rows that neither the model nor the choice of its kind had seen.
+    """Means over training rows that were held out: what they walked by had not seen them.
+
+    A classifier that was chosen among several has rows that the choice had not seen either.
 
     Attributes
     ----------
@@ -31,6 +33,18 @@ class Judgement:
     n_features: float
     accuracy: float
     nothing: float
+
+    @classmethod
+    def of_rows(
+        cls, costs: np.ndarray, asked: np.ndarray, right: np.ndarray, nothing: np.ndarray, weights: np.ndarray,
+        n_rows: float,
+    ) -> Judgement:  # fmt: skip
+        """From what each row paid, was asked, whether it was decided right, and what it pays if nothing is asked.
+
+        Rows that were dealt several times are counted once in ``n_rows``.
+        """
+        means = (float(np.average(numbers, weights=weights)) for numbers in (asked, right, nothing))
+        return cls(float(np.average(costs, weights=weights)), error_of_mean(costs, weights, n_rows), *means)
 
     @property
     def pays(self) -> bool:
@@ -48,3 +62,9 @@ class Judgement:
             stored.number(name, 0.0) for name in ("cost", "standard_error", "n_features", "nothing")
         )
         return cls(cost, error, n_features, stored.number("accuracy", 0.0, 1.0 + 1e-9), nothing)
+
+
+def error_of_mean(numbers: np.ndarray, weights: np.ndarray, n_rows: float) -> float:
+    """One standard error of a weighted mean over so many rows."""
+    mean = np.average(numbers, weights=weights)
+    return float(np.sqrt(np.average((numbers - mean) ** 2, weights=weights) / n_rows))

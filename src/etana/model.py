@@ -43,7 +43,7 @@ class Model:
     dictionary : Dictionary
         What people may want to know of the features; it changes nothing that is decided.
     judgement : Judgement, optional
-        What rows paid that the model had not seen, where that is known.
+        What training rows paid that were held out, where that is known.
     """
 
     beliefs: Beliefs
@@ -127,15 +127,24 @@ class Model:
         """How far above the least possible the expected cost can be at most; None if that is not known."""
         return self.policy.gap
 
+    @property
+    def cost_at_once(self) -> float:
+        """What an instance is expected to cost if nothing is asked."""
+        return float((self.priors @ self.mistakes).min())
+
+    def with_policy(self, policy: Policy) -> Model:
+        """The same beliefs with another policy, which no held-out row has walked by."""
+        return replace(self, policy=policy, judgement=None)
+
     def asking(self, n_features: int) -> Model | None:
         """The same with the policy that always asks the first so many features; None if there is no first."""
         policy = self.policy.asking(n_features)
-        return None if policy is None else replace(self, policy=policy)
+        return None if policy is None else self.with_policy(policy)
 
     def at_prices(self, prices: ResolvedCosts) -> Model | None:
         """The same at other prices of features, without training rows; None if these are needed."""
         policy = self.policy.at_prices(prices)
-        return None if policy is None else replace(self, policy=policy)
+        return None if policy is None else self.with_policy(policy)
 
     def within_budget(self, max_cost: float) -> Model:
         """The same beliefs with a policy that plans with a budget for each instance, and never spends more on it."""
@@ -145,7 +154,7 @@ class Model:
                 "this policy needs training rows to plan with a budget; call within_budget of the classifier that was "
                 "fitted, or pass max_cost to start and acquire"
             )
-        return replace(self, policy=policy)
+        return self.with_policy(policy)
 
     def questions(self) -> list[Askable]:
         """Features that may be asked for, with their prices and how often they are asked, where that is known."""
@@ -157,7 +166,14 @@ class Model:
 
     def described(self, dictionary: Dictionary) -> Model:
         """The same with these descriptions of features; what was worked out already is kept."""
-        new = replace(self, dictionary=dictionary)
+        return self._noting(dictionary=dictionary)
+
+    def judged(self, judgement: Judgement) -> Model:
+        """The same with what held-out rows paid; what was worked out already is kept."""
+        return self._noting(judgement=judgement)
+
+    def _noting(self, **changes: Any) -> Model:
+        new = replace(self, **changes)
         vars(new).update({name: vars(self)[name] for name in ("expectation", "compiled") if name in vars(self)})
         return new
 

@@ -264,9 +264,9 @@ def test_a_single_region_is_stored_too(tmp_path):
 
 
 def test_walks_that_are_too_large_are_left_out(tmp_path, monkeypatch):
-    from etana.classifiers import committee
+    from etana.classifiers import prefixed
 
-    monkeypatch.setattr(committee, "_LARGEST_WALKS", 10)
+    monkeypatch.setattr(prefixed, "_LARGEST_WALKS", 10)
     etana.save(parted(), tmp_path / "m")
     again = etana.load(tmp_path / "m")
     same(parted().acquire(rows()), again.acquire(rows()))

@@ -11,6 +11,7 @@ from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
+from etana.judgement import Judgement
 from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, held_out_spend, learn_paths
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
@@ -161,7 +162,7 @@ class AdaptiveClassifier(BinnedClassifier):
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
+    ) -> Judgement | None:
         super()._learn(table, codes, weights, prices, mistakes)
         kept = np.flatnonzero(weights > 0)
         rows = table, codes, weights
@@ -173,6 +174,7 @@ class AdaptiveClassifier(BinnedClassifier):
             rows, self.binner_, self.counts_, priors, prices, mistakes, self._settings(), bins_given=given
         )
         self.__dict__.pop("m_", None)  # of a fit before
+        return None  # held-out rows walk when prices are there, old or new: see fit_choice
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         way = Way(self.m_, self.look_ahead_) if hasattr(self, "m_") else None
@@ -184,8 +186,8 @@ class AdaptiveClassifier(BinnedClassifier):
             )
         fitted = fit_choice(self._paths, prices, mistakes, settings, way, None if way is None else self.temperature_)
         (self.m_, self.look_ahead_), self.cv_costs_ = fitted.way, fitted.costs
-        self.temperature_, self._held_out = fitted.beliefs.temperature, fitted.held_out
-        model = Model(fitted.beliefs, fitted.policy, self.classes_, self._names())
+        self.temperature_ = fitted.beliefs.temperature
+        model = Model(fitted.beliefs, fitted.policy, self.classes_, self._names(), judgement=fitted.judgement)
         self._compiled(model).compile()
         return model
 

@@ -18,8 +18,8 @@ from etana.classifiers.budgets import at_price, price_for
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.dictionary import Dictionary
 from etana.errors import InputError
+from etana.judgement import Judgement
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.temperature import HeldOutCost
 from etana.likelihood import Counts, rows_worth
 from etana.model import Model
 from etana.parameters import anything, check_parameters, either, instance_of, number, one_of, seed, sequence, whole
@@ -47,7 +47,6 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     _model: Model | None
     _dictionary: Dictionary | None = None
-    _held_out: HeldOutCost | None = None  # what rows paid that the fit held out, if any
 
     _parameters: ClassVar = {
         "feature_costs": anything, "misclassification_costs": anything, "random_state": seed,
@@ -65,14 +64,15 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         table, codes, weights = self._read(X, y, sample_weight, reset=True)
         weights = rows_worth(weights)
         prices, mistakes = self._resolve_costs()
-        self._learn(table, codes, weights, prices, mistakes)
-        self._model = self._named_model(prices, mistakes)
+        judgement = self._learn(table, codes, weights, prices, mistakes)
+        model = self._named_model(prices, mistakes)
+        self._model = model if judgement is None else model.judged(judgement)
         return self
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
-        """Learn from training rows what new prices do not change."""
+    ) -> Judgement | None:
+        """Learn from training rows what new prices do not change; what rows paid at these, if some were held out."""
         raise AssertionError("each classifier learns in its own way")
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
@@ -134,12 +134,17 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
         """The same classifier under new prices: no data, no new fit, only what depends on prices is made again."""
         check_is_fitted(self)
+        new = self._repriced(feature_costs, misclassification_costs)
+        new._model = new._named_model(*new._resolve_costs())
+        return new
+
+    def _repriced(self, feature_costs: Any, misclassification_costs: Any) -> Self:
+        """A copy with new prices, which has no model yet."""
         new = self._copy()
         if feature_costs is not UNCHANGED:
             new.feature_costs = feature_costs
         if misclassification_costs is not UNCHANGED:
             new.misclassification_costs = misclassification_costs
-        new._model = new._named_model(*new._resolve_costs())
         return new
 
     def _copy(self) -> Self:
@@ -219,20 +224,34 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
     def expected_cost_(self) -> float:
         """Expected cost of an instance, features and mistakes: what held-out training rows paid, where some were held
         out, else what the model expects (``model_.expected_cost``)."""
-        model, held_out = self._solved(), self._held_out
-        return model.expected_cost if held_out is None else held_out.cost
+        model = self._solved()
+        return model.expected_cost if model.judgement is None else model.judgement.cost
 
     @property
     def expected_cost_error_(self) -> float:
         """One standard error of the expected cost; 0 where it is exact."""
-        model, held_out = self._solved(), self._held_out
-        return model.expectation.standard_error if held_out is None else held_out.error
+        model = self._solved()
+        return model.expectation.standard_error if model.judgement is None else model.judgement.standard_error
 
     @property
     def expected_n_features_(self) -> float:
         """Expected number of features asked of an instance, as for the expected cost."""
-        model, held_out = self._solved(), self._held_out
-        return model.expected_n_features if held_out is None else held_out.n_features
+        model = self._solved()
+        return model.expected_n_features if model.judgement is None else model.judgement.n_features
+
+    @classmethod
+    def check_made_of(cls, beliefs: str, policy: str) -> None:
+        """Refuse names of beliefs and a policy that no model of this classifier has."""
+        if (beliefs, policy) not in [tuple(part.__name__ for part in pairing) for pairing in cls.pairings]:
+            raise InputError(f"a {cls.__name__} is not made of {beliefs!r} and {policy!r}")
+
+    def restore_model(self, model: Model) -> None:
+        """Take over a model that was read from a file, if it is one that this classifier makes."""
+        self.check_made_of(type(model.beliefs).__name__, type(model.policy).__name__)
+        self.classes_, self.n_features_in_, self._model = model.classes, model.n_features, model
+        if model.names is not None:
+            self.feature_names_in_ = np.array(model.names, dtype=object)
+        self._dictionary = model.dictionary
 
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What a model file holds of the fit besides the model."""
@@ -355,8 +374,9 @@ class BinnedClassifier(AcquiringClassifier):
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
+    ) -> Judgement | None:
         self._count_first(table, codes, weights)
+        return None
 
     def _count_first(self, table: Table, codes: np.ndarray, weights: np.ndarray) -> None:
         """Bins and counts of the first rows."""
@@ -369,7 +389,6 @@ class BinnedClassifier(AcquiringClassifier):
             counts = Counts.learn(self.binner_, table, codes, weights, n)
         self.counts_ = counts.without(resolve_identifiers(self.identifiers, table))
         self.temperature_ = 1.0 if isinstance(self.temperature, str) else float(self.temperature)
-        self._held_out = None
 
     def _use_given_bins(self, table: Table) -> None:
         if not hasattr(self.binning, "edges"):
@@ -397,9 +416,8 @@ class BinnedClassifier(AcquiringClassifier):
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The counts."""
         silent = np.array(self.counts_.silent, dtype=np.int64)
-        held_out = [] if self._held_out is None else [list(self._held_out)]
-        values = {"temperature": self.temperature_, "held_out": held_out}
-        return {"cells": self.counts_.cells, "classes": self.counts_.classes, "silent": silent}, values
+        arrays = {"cells": self.counts_.cells, "classes": self.counts_.classes, "silent": silent}
+        return arrays, {"temperature": self.temperature_}
 
     def restore_learnt(self, stored: State) -> None:
         """The counts; bins are those of the beliefs."""
@@ -414,5 +432,3 @@ class BinnedClassifier(AcquiringClassifier):
             raise InputError("a column that is no evidence is not there")
         self.counts_ = Counts(cells, offsets, totals, self.binner_.pooled).without(silent)
         self.temperature_ = stored.number("temperature", 1.0)
-        found = [HeldOutCost(*map(float, row)) for row in stored.rows("held_out", 3)]
-        self._held_out = found[0] if found else None

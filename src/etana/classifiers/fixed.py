@@ -12,6 +12,7 @@ from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import CostWarning, InputError
+from etana.judgement import Judgement
 from etana.learning.temperature import coolest, hold_out
 from etana.likelihood import Counts, tempered
 from etana.model import Model
@@ -74,16 +75,17 @@ class _StoppingClassifier(BinnedClassifier):
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
+    ) -> Judgement | None:
         super()._learn(table, codes, weights, prices, mistakes)
         if self.temperature != "auto":
-            return
+            return None
         given, silent = isinstance(self.binning, Binner), np.array(self.counts_.silent, dtype=np.int64)
         rows = hold_out((table, codes, weights), self.binner_, given, silent, self.classes_.size, self._seed())
-        if rows is not None:
-            terms = self._resolve_priors, self.ordering, prices, mistakes, self._seed()
-            self.temperature_, paid = coolest(lambda t: rows.walk(t, *terms))
-            self._held_out = paid.mean()
+        if rows is None:
+            return None
+        terms = self._resolve_priors, self.ordering, prices, mistakes, self._seed()
+        self.temperature_, paid = coolest(lambda t: rows.walk(t, *terms))
+        return paid.judgement()
 
     @property
     def problem_(self) -> Problem:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from etana.classifiers.adaptive import AdaptiveClassifier
-from etana.classifiers.base import UNCHANGED, AcquiringClassifier
+from etana.classifiers.base import AcquiringClassifier
 from etana.classifiers.committee import CommitteeClassifier
 from etana.classifiers.fixed import ETANAClassifier
 from etana.classifiers.sequential import SequentialClassifier
@@ -46,6 +45,9 @@ class FrugalClassifier(AcquiringClassifier):
     training rows that they had not seen: naive Bayes on bins along one order (the paper's method), a choice of the next
     feature for each instance, and a committee of classifiers with an order for each kind of instance. Asking nothing is
     always one of them. A candidate replaces the default only if it is clearly cheaper.
+
+    Under new prices (``with_costs``) the candidate that was chosen stays; whether it is used or nothing is asked is
+    decided anew, by what it expects to pay, and ``expected_cost_`` is then its own.
 
     Parameters
     ----------
@@ -103,7 +105,6 @@ class FrugalClassifier(AcquiringClassifier):
     comparison_: list[Candidate]
     _asking: tuple[str, AcquiringClassifier] | None  # what is used where asking pays
     _nothing: AcquiringClassifier | None  # what is used where it does not
-    _judgement: Judgement | None
 
     def __init__(
         self,
@@ -144,7 +145,7 @@ class FrugalClassifier(AcquiringClassifier):
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
+    ) -> Judgement:
         rows = TrainingRows(table, codes, weights)
         seed, n_rows = self._seed(), int((weights > 0).sum())
         names = self._names_of(n_rows, table.n_features)
@@ -160,44 +161,34 @@ class FrugalClassifier(AcquiringClassifier):
             self._asking = judged.asking, makers[judged.asking]().fit(*labelled)
             self._nothing = makers[NOTHING]().fit(*labelled)
             tell("fitted")
-        self.comparison_, self._judgement = judged.comparison(), judged.judgement()
+        self.comparison_ = judged.comparison()
         self.best_ = self._nothing if judged.choose() == NOTHING else self._asking[1]
+        return judged.judgement()
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
-        return replace(self.best_.model_, judgement=self._judgement)
+        return self.best_.model_
 
-    def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
-        """The same classifier under new prices: no data, no new fit.
-
-        The candidate that was chosen stays; whether it is used or nothing is asked is decided anew, by what it expects
-        to pay itself. No held-out rows have walked at these prices, so that ``expected_cost_`` is then its own.
-        """
-        check_is_fitted(self)
+    def _repriced(self, feature_costs: Any, misclassification_costs: Any) -> Self:
+        """A copy that asks or asks nothing, whichever expects to pay less at the new prices."""
         if self._asking is None:
             raise InputError(
                 "this classifier was loaded from a file and asks nothing, and the file does not hold what would ask at "
                 "other prices; use the classifier that was fitted, or fit again"
             )
-        new = self._copy()
-        if feature_costs is not UNCHANGED:
-            new.feature_costs = feature_costs
-        if misclassification_costs is not UNCHANGED:
-            new.misclassification_costs = misclassification_costs
+        new = super()._repriced(feature_costs, misclassification_costs)
         costs = {"feature_costs": new.feature_costs, "misclassification_costs": new.misclassification_costs}
         new._asking = self._asking[0], self._asking[1].with_costs(**costs)
         candidates = [new._asking[1]]
         if self._nothing is not None:
             new._nothing = self._nothing.with_costs(**costs)
             candidates.append(new._nothing)
-        new._judgement = None
         new.best_ = min(candidates, key=lambda clf: clf.expected_cost_)
-        new._model = new._named_model(*new._resolve_costs())
         return new
 
     def within_budget(self, max_cost: float) -> Self:
         """The chosen classifier, with a policy that plans with a budget for each instance."""
         best, new = self._solved_best().within_budget(max_cost), self._copy()
-        new.best_, new._judgement = best, None
+        new.best_ = best
         if self.best_ is self._nothing:
             new._nothing = best
         else:
@@ -213,24 +204,6 @@ class FrugalClassifier(AcquiringClassifier):
     def _solved_best(self) -> AcquiringClassifier:
         check_is_fitted(self)
         return self.best_
-
-    @property
-    def expected_cost_(self) -> float:
-        """What an instance is expected to pay, features and mistakes: by rows that were held out, where there are."""
-        model = self._solved()
-        return model.expected_cost if model.judgement is None else model.judgement.cost
-
-    @property
-    def expected_cost_error_(self) -> float:
-        """One standard error of the expected cost."""
-        model = self._solved()
-        return model.expectation.standard_error if model.judgement is None else model.judgement.standard_error
-
-    @property
-    def expected_n_features_(self) -> float:
-        """How many features an instance is expected to be asked."""
-        model = self._solved()
-        return model.expected_n_features if model.judgement is None else model.judgement.n_features
 
     def _names_of(self, n: int, n_features: int) -> list[str]:
         """Candidates for a table of this size: asking nothing, the default, and others."""
@@ -288,15 +261,9 @@ class FrugalClassifier(AcquiringClassifier):
         ]
         name = names[stored.whole("best", 0, n - 1)]
         self.best_ = self._maker(name, self._seed(), [])()
-        model = self._solved()
-        pair = type(model.beliefs), type(model.policy)
-        if pair not in self.best_.pairings:
-            raise InputError(f"its candidate {name!r} is not made of {pair[0].__name__!r} and {pair[1].__name__!r}")
-        self.best_.classes_, self.best_.n_features_in_, self.best_._model = self.classes_, self.n_features_in_, model
-        if model.names is not None:
-            self.best_.feature_names_in_ = self.feature_names_in_
+        self.best_.restore_model(self._solved())
         self.best_.restore_learnt(stored)
-        self._judgement, self._nothing = model.judgement, self.best_ if name == NOTHING else None
+        self._nothing = self.best_ if name == NOTHING else None
         self._asking = None if name == NOTHING else (name, self.best_)
 
 

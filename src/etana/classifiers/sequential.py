@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from etana.beliefs.prefixes.belief import Prefixed
-from etana.classifiers.base import AcquiringClassifier
+from etana.classifiers.prefixed import PrefixClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
+from etana.judgement import Judgement
 from etana.learning.estimators import weight_name
-from etana.learning.folds import row_keys
-from etana.learning.identifiers import resolve_identifiers
-from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, best_beginning, learn_prefixes
-from etana.learning.progress import progress
-from etana.model import Model
-from etana.parameters import anything, either, flag, has_method, none, one_of, sequence, whole
+from etana.learning.prefixes import PrefixRows, PrefixSettings, learn_prefixes
+from etana.learning.progress import Tell
+from etana.learning.regions import LearntRegions
+from etana.parameters import either, flag, has_method, none, one_of, sequence
 from etana.policies.fixed_order import FixedOrder
-from etana.policies.regression import RegressionStopping, learn_stopping
+from etana.policies.regression import RegressionStopping
 from etana.table import Table
-from etana.walks.acquisition import read_budget
-
-if TYPE_CHECKING:
-    from etana.modelfile.state import State
 
 __all__ = ["SequentialClassifier"]
 
-_MOST_FEATURES = 32
-_LARGEST_WALKS = 2**26  # bytes of walks in a model file
-_SUM_TOLERANCE = 1e-6
+_MEMBERS = ("neighbours", "linear")
 
 
-class SequentialClassifier(AcquiringClassifier):
+class SequentialClassifier(PrefixClassifier):
     """Asks for features in a fixed order, with any classifier on what it knows, and stops when more would not pay.
 
     Nothing is assumed about how features depend on each other. The order is found greedily, each feature judged
@@ -109,7 +102,6 @@ class SequentialClassifier(AcquiringClassifier):
     """
 
     pairings = ((Prefixed, FixedOrder),)
-    _learnt: LearntPrefixes
 
     def __init__(
         self,
@@ -161,30 +153,17 @@ class SequentialClassifier(AcquiringClassifier):
             none, has_method("fit", "predict_proba", words="a scikit-learn classifier with fit and predict_proba")
         ).cure("None is nearest neighbours and logistic regression"),
         "selection": either(one_of("neighbours", "estimator"), sequence("an array of column indices")),
-        "max_features": either(whole(least=0), one_of("auto")),
-        "screen": either(whole(least=1), one_of("auto"), none),
         "nested": either(flag, one_of("auto")),
-        "cv": whole(least=2),
-        "max_rows": whole(least=2),
-        "n_jobs": either(whole(), none),
-        "verbose": anything,
     }
-    _carried = (*AcquiringClassifier._carried, "_learnt")
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
-    ) -> None:
+    ) -> Judgement | None:
         self._check_weights(weights)
-        kept = np.flatnonzero(weights > 0)
-        if kept.size < codes.size:
-            table, codes, weights = table.rows(kept), codes[kept], weights[kept]
-        settings = self._settings(codes.size)
-        levels = {k: table.levels(k) for k in table.categorical}
-        keys = row_keys(table, settings.seed)
-        silent = resolve_identifiers(self.identifiers, table)
-        training = PrefixRows(table.by_column(), codes, weights, levels, prices, mistakes, keys, silent)
-        with progress(type(self).__name__, bool(self.verbose)) as tell:
-            self._learnt = learn_prefixes(training, settings, tell)
+        return super()._learn(table, codes, weights, prices, mistakes)
+
+    def _learn_regions(self, training: PrefixRows, settings: PrefixSettings, tell: Tell) -> LearntRegions:
+        return LearntRegions.of(learn_prefixes(training, settings, tell))
 
     def _check_weights(self, weights: np.ndarray) -> None:
         # Rows of weight 0 are left out; with the others counting one each an estimator needs no weights.
@@ -194,31 +173,6 @@ class SequentialClassifier(AcquiringClassifier):
                 f"sample_weight was given, but {type(self.estimator).__name__} takes none when it is fitted; use an "
                 "estimator whose fit has sample_weight, or leave the weights out"
             )
-
-    def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
-        learnt = self._walks()
-        order = learnt.beliefs.order
-        stopping = learn_stopping(learnt.walks, learnt.codes, prices.in_order(order), mistakes, learnt.weights)
-        return Model(learnt.beliefs, FixedOrder(order, stopping, prices, mistakes), self.classes_, self._names())
-
-    def _walks(self) -> LearntPrefixes:
-        """What was learnt, with the walks."""
-        if not self._learnt.codes.size:
-            raise InputError(
-                "this classifier was loaded from a file that does not hold the training walks, which new prices need: "
-                "they were too large for it; use the classifier that was fitted, or fit again"
-            )
-        return self._learnt
-
-    def within_budget(self, max_cost: float) -> Self:
-        """The same classifier with the beginning of its order that is worth most for the money.
-
-        No instance is charged more. How far it goes is chosen by what held-out rows pay, among all beginnings that can
-        be paid whole.
-        """
-        budget, learnt, model = read_budget(max_cost), self._walks(), self._solved()
-        policy = best_beginning(learnt, model.prices, model.mistakes, budget)
-        return self._with_model(replace(model, policy=policy))
 
     @property
     def feature_order_(self) -> np.ndarray:
@@ -235,25 +189,13 @@ class SequentialClassifier(AcquiringClassifier):
         by_estimator = order is None and self.selection == "estimator"
         if by_estimator and self.estimator is None:
             raise InputError("selection is 'estimator', but there is none; pass estimator=, or use 'neighbours'")
-        return PrefixSettings(
-            estimator=self.estimator,
-            by_estimator=by_estimator,
-            members=("neighbours", "linear"),
-            max_features=self._most_features(order),
-            screen=self.screen,
-            nested=self.nested,
-            folds=max(min(self.cv, n_rows), 1),
-            max_rows=self.max_rows,
-            search_rows=self.max_rows,
-            n_jobs=self.n_jobs,
-            seed=self._seed(),
+        shared = super()._settings(n_rows)
+        if order is not None and self.max_features == "auto":
+            shared = replace(shared, max_features=order.size)
+        return replace(
+            shared, estimator=self.estimator, by_estimator=by_estimator, members=_MEMBERS, nested=self.nested,
             order=order,
-        )
-
-    def _most_features(self, order: np.ndarray | None) -> int:
-        if self.max_features != "auto":
-            return int(self.max_features)
-        return _MOST_FEATURES if order is None else order.size
+        )  # fmt: skip
 
     def _given_order(self) -> np.ndarray:
         order = np.asarray(self.selection)
@@ -268,25 +210,3 @@ class SequentialClassifier(AcquiringClassifier):
                 f"{self.n_features_in_ - 1}, each once at most"
             )
         return order.astype(np.int64)
-
-    def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The walks that new prices need, unless they are too large; before the first feature all are at the prior."""
-        learnt = self._learnt
-        kept = bool(learnt.codes.size) and learnt.walks.nbytes <= _LARGEST_WALKS
-        arrays = {"walks": learnt.walks[1:], "codes": learnt.codes, "weights": learnt.weights}
-        return (arrays if kept else {}), {"has_walks": kept}
-
-    def restore_learnt(self, stored: State) -> None:
-        """The same back."""
-        beliefs, n = self._solved().beliefs, self.classes_.size
-        walks, codes, weights = np.empty((beliefs.columns.size + 1, 0, n)), np.empty(0, dtype=np.int64), np.empty(0)
-        if stored.flag("has_walks"):
-            codes = stored.classes("codes", (None,), n)
-            weights = stored.within("weights", codes.shape, 0.0, np.finfo(float).max)
-            if not 0.0 < weights.sum() < np.inf:
-                raise InputError("the walks have no weight, or too much")
-            stages = stored.within("walks", (beliefs.columns.size, codes.size, n), 0.0, 1.0)
-            if not codes.size or not (np.abs(stages.sum(axis=2) - 1) <= _SUM_TOLERANCE).all():
-                raise InputError("a walk has posteriors that are no probabilities")
-            walks = np.concatenate([np.tile(beliefs.priors, (1, codes.size, 1)), stages])
-        self._learnt = LearntPrefixes(beliefs, walks, codes, weights)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,27 +14,13 @@ from etana.model import Model
 from etana.reading import can_be_read, export_text
 from etana.table import plain_value
 
-__all__ = ["Announced", "announced", "doubts", "show_model"]
-
-
-class Announced(NamedTuple):
-    """What held-out rows paid, and one standard error of it."""
-
-    cost: float
-    error: float
-
-
-def announced(clf: Any) -> Announced | None:
-    """What rows paid that a classifier had not seen; None if its model knows that, or nobody does."""
-    if clf.model_.judgement is not None or clf.expected_cost_ == clf.model_.expected_cost:
-        return None
-    return Announced(clf.expected_cost_, clf.expected_cost_error_)
+__all__ = ["doubts", "show_model"]
 
 
 def doubts(clf: Any) -> Iterator[str]:
     """What somebody should know before using a classifier."""
     model = clf.model_
-    at_once = float((model.priors @ model.mistakes).min())
+    at_once = model.cost_at_once
     if model.expected_n_features == 0:
         yield (
             f"nothing is worth asking at these prices: every row is decided at once, at a cost of {at_once:.4g}. A "
@@ -44,20 +30,19 @@ def doubts(clf: Any) -> Iterator[str]:
         yield f"asking nothing would be cheaper: {at_once:.4g} against {clf.expected_cost_:.4g}"
 
 
-def show_model(model: Model, most: int = 20, announced: Announced | None = None) -> None:
-    """Print what a model is; ``announced`` is what held-out rows paid, where only its classifier knows."""
+def show_model(model: Model, most: int = 20) -> None:
+    """Print what a model is."""
     console = Console()
     facts = Grid(show_header=False, box=None, pad_edge=False)
     facts.add_column(style="bold")
     facts.add_column()
     classes = ", ".join(f"{plain_value(c)} ({p:.1%})" for c, p in zip(model.classes, model.priors, strict=True))
-    at_once = float((model.priors @ model.mistakes).min())
     for name, value in (
         ("classes", classes),
         ("features", f"{model.n_features:,}, of which {len(model.columns):,} can be asked for"),
-        *_held_out(model, announced),
+        *_held_out(model),
         ("cost by the model itself", f"{model.expected_cost:.6g}"),
-        ("cost of asking nothing", f"{at_once:.6g}"),
+        ("cost of asking nothing", f"{model.cost_at_once:.6g}"),
         ("expected features", f"{model.expected_n_features:.4g}"),
         *model.beliefs.facts(),
         ("policy", model.policy.words),
@@ -73,13 +58,10 @@ def show_model(model: Model, most: int = 20, announced: Announced | None = None)
         console.print(export_text(model), markup=False, highlight=False)
 
 
-def _held_out(model: Model, announced: Announced | None) -> Iterator[tuple[str, str]]:
+def _held_out(model: Model) -> Iterator[tuple[str, str]]:
     judged = model.judgement
     if judged is not None:
-        announced = Announced(judged.cost, judged.standard_error)
-    if announced is not None:
-        yield "cost of held-out rows", f"{announced.cost:.6g} ± {announced.error:.2g}"
-    if judged is not None:
+        yield "cost of held-out rows", f"{judged.cost:.6g} ± {judged.standard_error:.2g}"
         yield "on held-out rows", f"{judged.accuracy:.1%} right with {judged.n_features:.4g} features"
 
 

@@ -22,9 +22,10 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
+from etana.judgement import Judgement, error_of_mean
 from etana.kernels import choice
 from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
-from etana.learning.temperature import HeldOutCost, Paid, coolest
+from etana.learning.temperature import Paid, coolest
 from etana.learning.walks import Walks, fit_rule
 from etana.likelihood import Counts, effective_rows
 from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
@@ -108,7 +109,7 @@ class FittedChoice:
     policy: InstanceChoice
     way: Way
     costs: dict[Way, float]
-    held_out: HeldOutCost | None
+    judgement: Judgement | None
 
 
 def learn_paths(
@@ -162,7 +163,7 @@ def fit_choice(
     """The policy for these prices; with a ``way`` and a ``temperature`` only its stopping rule is learnt, else held-out
     rows choose them, the way first."""
     ways = _ways(paths.beliefs, settings) if way is None else [way]
-    chosen, rule, held_out = ways[0], ASK_ON, None
+    chosen, rule, judgement = ways[0], ASK_ON, None
     costs: dict[Way, float] = {}
     heat = temperature or (1.0 if isinstance(settings.temperature, str) else float(settings.temperature))
     if paths.held_out:
@@ -170,15 +171,15 @@ def fit_choice(
         chosen, costs = held.choose(ways, heat)
         if temperature is None and settings.temperature == "auto":
             heat, _ = coolest(lambda t: held.paid(chosen, t))
-        held_out, rule = held.paid(chosen, heat).mean(), held.rule(chosen, heat)
+        judgement, rule = held.paid(chosen, heat).judgement(), held.rule(chosen, heat)
     beliefs = paths.beliefs.with_strength(chosen.m).at_temperature(heat)
     if settings.walks == "model" and not chosen.levels:
-        rule, held_out = fit_rule(_drawn(beliefs, prices, mistakes, settings)), None
+        rule, judgement = fit_rule(_drawn(beliefs, prices, mistakes, settings)), None
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, most_features=settings.deepest,
         levels=chosen.levels, most_states=settings.max_nodes, seed=settings.seed,
     )  # fmt: skip
-    return FittedChoice(beliefs, policy, chosen, costs, held_out)
+    return FittedChoice(beliefs, policy, chosen, costs, judgement)
 
 
 def held_out_spend(paths: LearntPaths, policy: InstanceChoice, m: float, temperature: float) -> float | None:
@@ -229,6 +230,7 @@ class _HeldOutWalks:
         self.truth = np.concatenate([part.classes for part in paths.held_out])
         self.weights = np.concatenate([part.weights for part in paths.held_out])
         self.n_rows = effective_rows(paths.beliefs.weights)
+        self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
 
     def paid(self, way: Way, temperature: float) -> Paid:
@@ -261,8 +263,9 @@ class _HeldOutWalks:
         walks = Walks.joined(parts)
         rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
+        stops, decided = walks.stops(rule), walks.decided(rule)
         costs = scale * walks.costs(rule, self.truth, self.mistakes / scale)
-        return Paid(costs, walks.stops(rule), self.weights, self.n_rows), rule
+        return Paid(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows), rule
 
 
 def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:
@@ -279,8 +282,7 @@ def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float
     extra = paid[ahead] - paid[information]
     mean = np.average(extra, weights=weights)
     # By the number of rows, not of walks: rows that were dealt twice are no further evidence.
-    error = np.sqrt(np.average((extra - mean) ** 2, weights=weights) / n_rows)
-    return information if mean > error else ahead
+    return information if mean > error_of_mean(extra, weights, n_rows) else ahead
 
 
 def _open_graph(

@@ -44,24 +44,24 @@ from etana.table import Table
 __all__ = ["LearntPrefixes", "PrefixRows", "PrefixSettings", "best_beginning", "learn_prefixes"]
 
 MEMBERS = ("neighbours", "linear", "densities", "boosting")
-_FEW_ROWS = 1000  # up to which an order fits them by chance
 
 
 @dataclass(frozen=True)
 class PrefixSettings:
     """The parameters of a fit, checked."""
 
-    estimator: Any
-    by_estimator: bool
-    members: tuple[str, ...]  # where there is no estimator
     max_features: int
     screen: Any
-    nested: Any
     folds: int
     max_rows: int
     search_rows: int  # of these, among which the order is found
     n_jobs: int | None
     seed: int
+    estimator: Any = None
+    by_estimator: bool = False
+    members: tuple[str, ...] = MEMBERS  # where there is no estimator
+    nested: Any = "auto"
+    few_rows: int = 0  # up to which walks are nested of themselves
     order: np.ndarray | None = None  # columns, where nobody has to look for an order
 
 
@@ -167,7 +167,7 @@ def _is_nested(training: PrefixRows, settings: PrefixSettings, rows: np.ndarray)
     if settings.order is not None:
         return False  # nothing was chosen by looking at rows
     if settings.nested == "auto":
-        return training.table.n_features > rows.size or (len(settings.members) > 2 and rows.size <= _FEW_ROWS)
+        return training.table.n_features > rows.size or rows.size <= settings.few_rows
     return bool(settings.nested)
 
 

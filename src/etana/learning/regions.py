@@ -63,6 +63,11 @@ class LearntRegions:
     walks: tuple[LearntPrefixes, ...]
     rows: tuple[np.ndarray, ...]
 
+    @classmethod
+    def of(cls, learnt: LearntPrefixes) -> LearntRegions:
+        """One region, which has all rows."""
+        return cls(Committee((Region(learnt.beliefs, 0),)), (learnt,), (np.arange(learnt.codes.size),))
+
 
 def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, tell: Tell) -> LearntRegions:
     """All of a fit but the stopping rules; ``splits`` says whether regions are looked for."""

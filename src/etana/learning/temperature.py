@@ -23,6 +23,7 @@ import numpy as np
 from etana.beliefs.naive_bayes import NaiveBayes
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
+from etana.judgement import Judgement, error_of_mean
 from etana.learning.folds import deal_folds, in_folds, row_keys, sample_rows
 from etana.likelihood import Counts, effective_rows, tempered
 from etana.model import Model
@@ -31,7 +32,7 @@ from etana.policies import PointsSolver, solver_for
 from etana.policies.fixed_order import FixedOrder, problem_of
 from etana.table import Table
 
-__all__ = ["TEMPERATURES", "HeldOutCost", "Paid", "TemperedRows", "coolest", "hold_out"]
+__all__ = ["TEMPERATURES", "Paid", "TemperedRows", "coolest", "hold_out"]
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.5)
 _FOLDS = 5
@@ -43,37 +44,26 @@ _DEEPEST = 64  # features that are asked of held-out rows
 _POINTS, _REACH = 300, 3e-3  # what a policy is worth is seen from the rows: it needs neither polish nor certificate
 
 
-class HeldOutCost(NamedTuple):
-    """What rows paid that had no part in bins, counts and policy, its standard error, and what they were asked."""
-
-    cost: float
-    error: float
-    n_features: float
-
-
 class Paid(NamedTuple):
-    """What each held-out row paid, features and mistakes, how many features it was asked, and its weight; rows that
-    were dealt twice are counted once in ``n_rows``."""
+    """What each held-out row paid, features and mistakes, how many features it was asked, whether it was decided
+    right, what it pays if nothing is asked, and its weight; rows that were dealt twice are counted once in ``n_rows``.
+    """
 
     costs: np.ndarray
     asked: np.ndarray
+    right: np.ndarray
+    nothing: np.ndarray
     weights: np.ndarray
     n_rows: float
 
-    def mean(self) -> HeldOutCost:
+    def judgement(self) -> Judgement:
         """Averages over the rows."""
-        cost, asked = (float(np.average(x, weights=self.weights)) for x in (self.costs, self.asked))
-        return HeldOutCost(cost, _error(self.costs, self.weights, self.n_rows), asked)
+        return Judgement.of_rows(*self)
 
     def above(self, other: Paid) -> tuple[float, float]:
         """How much dearer than the same rows on another way, and one standard error of that."""
         extra = self.costs - other.costs
-        return float(np.average(extra, weights=self.weights)), _error(extra, self.weights, self.n_rows)
-
-
-def _error(numbers: np.ndarray, weights: np.ndarray, n_rows: float) -> float:
-    mean = np.average(numbers, weights=weights)
-    return float(np.sqrt(np.average((numbers - mean) ** 2, weights=weights) / n_rows))
+        return float(np.average(extra, weights=self.weights)), error_of_mean(extra, self.weights, self.n_rows)
 
 
 def coolest(walk: Callable[[float], Paid]) -> tuple[float, Paid]:
@@ -115,7 +105,7 @@ class TemperedRows:
         """What the held-out rows pay at these prices."""
         # A search in each fold for each temperature would take as long as thirty fits.
         quick = "information" if isinstance(ordering, str) and ordering in ("auto", "cost") else ordering
-        costs, asked = [], []
+        costs, asked, right, nothing = [], [], [], []
         for binner, counts, table, truth in self.folds:
             priors = priors_of(counts.classes)
             cells = tempered(counts.likelihoods(), counts.offsets, priors, temperature)
@@ -128,7 +118,10 @@ class TemperedRows:
             )
             costs.append(walked.costs + mistakes[truth, walked.labels])
             asked.append(walked.n_features)
-        return Paid(np.concatenate(costs), np.concatenate(asked), self.weights, self.n_rows)
+            right.append(walked.labels == truth)
+            nothing.append(mistakes[truth, (priors @ mistakes).argmin()])
+        every = [np.concatenate(each) for each in (costs, asked, right, nothing)]
+        return Paid(every[0], every[1], every[2], every[3], self.weights, self.n_rows)
 
 
 def hold_out(

@@ -97,6 +97,10 @@ class Walks:
         last = np.arange(self.risks.shape[1]) >= self.lengths[:, None] - 1
         return (~going | last).argmax(axis=1)
 
+    def decided(self, rule: np.ndarray) -> np.ndarray:
+        """The class that each walk decides for under a rule."""
+        return self.decisions[np.arange(self.lengths.size), self.stops(rule)]
+
     def costs(self, rule: np.ndarray, truth: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
         """What each walk really pays under a rule, features and mistakes, its class being known; ``mistakes`` in
         units of the scale."""

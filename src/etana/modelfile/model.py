@@ -237,9 +237,7 @@ def _decode_estimator(name: str, content: dict[str, Any], source: OpenFile) -> A
     if name not in _HOMES:
         raise InputError(f"its class {name!r} is not known to this version of etana; upgrade etana")
     kind = getattr(importlib.import_module(_HOMES[name]), name)
-    pair = content["beliefs"]["class"], content["policy"]["class"]
-    if pair not in [tuple(part.__name__ for part in pairing) for pairing in kind.pairings]:
-        raise InputError(f"a {name} is not made of {pair[0]!r} and {pair[1]!r}")
+    kind.check_made_of(content["beliefs"]["class"], content["policy"]["class"])
     model = _decode_model(content, source)
     given = content["parameters"]
     unknown = sorted(set(given) - set(kind().get_params(deep=False)))
@@ -248,10 +246,7 @@ def _decode_estimator(name: str, content: dict[str, Any], source: OpenFile) -> A
     decoder = Decoder(dict(source.arrays), getattr(model.beliefs, "binner", None))
     clf = kind(**{key: _decode_parameter(value, f"parameters.{key}", decoder, source) for key, value in given.items()})
     check_parameters(clf)
-    clf.classes_, clf.n_features_in_, clf._model = model.classes, model.n_features, model
-    if model.names is not None:
-        clf.feature_names_in_ = np.array(model.names, dtype=object)
-    clf._dictionary = model.dictionary
+    clf.restore_model(model)
     clf.restore_learnt(State(source, "learnt", content["learnt"]))
     return clf
 

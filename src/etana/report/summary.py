@@ -120,7 +120,7 @@ def _expectation(model: Model, own: WayOfAsking, interval: tuple[float, float], 
     judged = model.judgement
     if judged is not None:
         yield (
-            f"Training rows that neither the model nor the choice of its kind had seen paid {judged.cost:,.{digits}f} "
+            f"Training rows that were held out paid {judged.cost:,.{digits}f} "
             f"(standard error {judged.standard_error:,.{digits}f}); asking nothing, {judged.nothing:,.{digits}f}."
         )
     yield f"The model itself expects a cost of {own.expected:,.{digits}f} a row."

@@ -49,7 +49,7 @@ def model_page(served: Served, view: ModelView) -> ModelPage:
         name=view.name, digest=view.digest, classes=classes, others=others, n_features=view.n_features,
         expected_cost=money.estimate(view.expected_cost), expected_n_features=f"{view.expected_n_features:.1f}",
         held_out=None if model.judgement is None else money.estimate(model.judgement.cost),
-        nothing=money.estimate(float((model.priors @ model.mistakes).min())),
+        nothing=money.estimate(model.cost_at_once),
         gap=_gap(view.optimality_gap, money), panel=money(model.full_price),
         features=usual, rare=rare, hidden=max(view.n_features - len(view.features) - never, 0), never=never,
         mistakes=None if len(view.classes) > MOST_BARS else _mistakes(served, money),
