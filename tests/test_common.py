@@ -33,6 +33,10 @@ def expected_failures(estimator) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
+    reason = expected_failures(estimator).get(check.func.__name__)
+    if reason is not None:
+        # Not run: it takes long, and whichever way it went would say nothing.
+        pytest.xfail(reason)
     check(estimator)

@@ -72,7 +72,7 @@ def test_classify_and_report(folder):
 
 def test_options_that_cannot_be(folder):
     fit = ("fit", folder / "wine.csv", "--target", "label", "--method")
-    assert "'sequential' (a fixed order" in invoke(*fit, "best", code=3)
+    assert "'sequential' (one order, nearest neighbours)" in invoke(*fit, "best", code=3)
     assert "--bins is 4, which method 'sequential' has no use for" in invoke(*fit, "sequential", "--bins", 4, code=3)
     assert "no use for" in invoke(*fit, "sequential", "--ordering", "variance", code=3)
     (folder / "parts").mkdir()

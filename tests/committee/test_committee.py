@@ -109,7 +109,7 @@ def test_a_missing_gate_leads_outside():
 
 def test_a_column_of_no_order_changes_nothing():
     beliefs = parted().model_.beliefs
-    other = next(k for k in range(6) if k not in beliefs.regions[0].chain.order)
+    other = next(k for k in range(6) if k not in beliefs.columns)
     before = beliefs.begin(2)
     assert (before.after(other, np.array([1.0, 2.0])).posteriors == before.posteriors).all()
 
@@ -146,20 +146,23 @@ def test_nothing_is_charged_twice_and_the_budget_is_kept(made, budget):
 
 
 def test_results_that_come_out_of_turn():
-    clf, X = parted(), gated(30, seed=4)[0]
+    clf, X, contradicting = parted(), gated(30, seed=4)[0], 0
     for row in X:
         case = clf.start()
         case.observe(row[0], feature=0, price=0)
         case.observe(row[1], feature=1)
         assert case.cost == pytest.approx(0.02)
-        assert case.next_feature == GATE
-        case.observe(row[GATE])
+        # Where both say the same, it does not matter which of them is to be believed.
+        assert case.next_feature == (GATE if case.stop_cost > 0.02 else None)
+        contradicting += case.next_feature == GATE
+        case.observe(row[GATE], feature=GATE)
         knowledge = clf.model_.beliefs.begin(1)
         for column in (1, GATE, 0):
             knowledge = knowledge.after(column, row[[column]])
         assert case.posterior.tobytes() == knowledge.posteriors[0].tobytes()
         assert case.next_feature not in (0, 1, GATE)
-        assert case.undo().next_feature == GATE
+        assert case.undo().next_feature in (GATE, None)
+    assert 10 <= contradicting < 30
 
 
 def test_a_gate_that_is_known_is_a_question_less_and_not_worse():
@@ -185,6 +188,88 @@ def test_a_gate_that_cannot_be_had_is_not_asked_again_and_not_charged():
     assert case.next_feature != GATE
     assert case.cost == 0
     assert case.label in (0, 1)
+
+
+# --- a gate that cannot be had
+
+
+def test_values_of_halves_count_by_shares_where_the_gate_is_not_known():
+    beliefs, X = parted().model_.beliefs, rows(20)
+    split = beliefs.regions[0].split
+    blend = 0.0
+    for half in (split.inside, split.outside):
+        region = beliefs.regions[half]
+        own = region.chain.begin(len(X))
+        for column in region.chain.order.tolist():
+            own = own.after(column, X[:, column] if column in (0, 1) else np.full(len(X), np.nan))
+        blend = blend + region.share * own.posteriors
+    known = beliefs.begin(len(X)).after(1, X[:, 1]).after(0, X[:, 0])
+    assert known.posteriors == pytest.approx(blend, abs=1e-12)
+    assert np.ptp(known.posteriors[:, 1]) > 0.3
+    assert known.take(np.array([7, 3])).posteriors.tobytes() == known.posteriors[[7, 3]].tobytes()
+    inside = (gated(500)[0][:, GATE] <= split.most).mean()
+    assert [beliefs.regions[half].share for half in (split.inside, split.outside)] == pytest.approx(
+        [inside, 1 - inside]
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_helps_the_larger_half_is_asked_first(swapped):
+    X, y = gated(700)
+    # Seven of ten rows lie on one side of the gate, whichever that is.
+    kept = (X[:, GATE] < 0) != swapped
+    kept[np.flatnonzero(~kept)[::2]] = True
+    clf = quick().fit(X[kept], y[kept])
+    assert clf.n_regions_ == 2
+    case = clf.start().unavailable(GATE)
+    assert case.next_feature == (1 if swapped else 0)
+    # The other column is worth its price too: by its own half's account, times its share, less the price elsewhere.
+    assert case.observe(0.0).next_feature == (0 if swapped else 1)
+
+
+def test_without_the_gate_a_case_goes_on_and_pays_less_than_one_that_ends():
+    (X, y), paid = gated(100, seed=9), []
+    for row, truth in zip(X, y.tolist(), strict=True):
+        case = parted().start().unavailable(GATE)
+        while (column := case.next_column) is not None:
+            assert case.expected_cost <= case.cost + case.stop_cost
+            case.observe(row[column])
+        paid.append(case.cost + (case.label != truth))
+    ended = (y != parted().start().label).mean()
+    # With both columns known and the gate unknown three of four can be right; without any, half of them.
+    assert np.mean(paid) < ended - 0.1
+
+
+def test_where_the_gate_does_not_fit_the_money_the_rest_is_asked():
+    clf, (X, y) = parted().with_costs([0.02, 0.02, 0.02, 0.2, 0.02, 0.02]), gated(100, seed=9)
+    assert clf.start().next_feature == GATE
+    walk = clf.acquire(X, max_cost=0.05)
+    assert walk.n_features.min() >= 1
+    assert walk.costs.max() <= 0.05
+    assert not any(GATE in walk.features(i) for i in range(len(X)))
+    assert (walk.costs + (walk.labels != y)).mean() < (y != clf.start().label).mean() - 0.1
+
+
+def test_what_a_column_saves_is_counted_by_the_shares_of_the_halves():
+    model = parted().model_
+    tree, beliefs = model.policy, model.beliefs
+    split = beliefs.regions[0].split
+    saved = {0: 0.0, 1: 0.0}
+    for half in (split.inside, split.outside):
+        region, rule = beliefs.regions[half], tree.rules[half]
+        first, belief = int(region.chain.order[0]), region.chain.begin(1).posteriors
+        for column in saved:
+            own = float((belief @ tree.mistakes).min() - rule.continuation(0, belief)[0])
+            saved[column] += region.share * (max(own, -0.02) if column == first else -0.02)
+    case = parted().start().unavailable(GATE)
+    best = max(saved, key=lambda column: saved[column])
+    assert case.next_column == best
+    assert case.stop_cost - case.expected_cost == pytest.approx(saved[best])
+    # What costs more than it saves is not asked, and what costs nothing is.
+    dear = parted().with_costs([0.6, 0.6, 0.6, 0.001, 0.6, 0.6]).start().unavailable(GATE)
+    assert dear.next_feature is None
+    free = parted().with_costs([0.6, 0.0, 0.6, 0.001, 0.6, 0.6]).start().unavailable(GATE)
+    assert free.next_feature == 1
 
 
 def test_cases_are_explained():

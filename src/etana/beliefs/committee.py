@@ -6,7 +6,10 @@ classifiers on every prefix of it (:class:`~etana.beliefs.prefixes.belief.Prefix
 region is split on is known, an instance belongs to one of its two halves.
 
 A value counts at once, whenever it comes: what is not known of the prefix that it ends is taken for missing. So it does
-not matter in which order values come.
+not matter in which order values come. Where only the halves of a region have classifiers for a value, and the column of
+the split is not known, the belief is that of both halves, each by its share of the training rows::
+
+    P(class | values) = share_inside P_inside(class | values) + share_outside P_outside(class | values)
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Committee", "Parted", "Region", "Split"]
 
 _MOST_REGIONS = 2**12
+_SHARE_TOLERANCE = 1e-9
 
 
 class Split(NamedTuple):
@@ -49,11 +53,15 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Region:
-    """Classifiers along an order, of which ``entered`` columns are known to all who come here; and where it parts."""
+    """Classifiers along an order, of which ``entered`` columns are known to all who come here; and where it parts.
+
+    ``share`` is what a half has of the training rows of the region that it is a half of.
+    """
 
     chain: Prefixed
     entered: int
     split: Split | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,19 @@ class Committee(Beliefs):
                     out[half] = [column for column in way if column not in self.regions[half].chain.order]
         return out
 
+    @cached_property
+    def behind(self) -> list[frozenset[int]]:
+        """Columns that only orders behind the split of a region have; of each region."""
+        out: list[frozenset[int]] = [frozenset()] * len(self.regions)
+        # Halves stand behind the region that they are halves of.
+        for i in range(len(self.regions) - 1, -1, -1):
+            split = self.regions[i].split
+            if split is not None:
+                orders = (self.regions[half].chain.order.tolist() for half in (split.inside, split.outside))
+                both = out[split.inside].union(out[split.outside], *orders)
+                out[i] = both.difference(self.regions[i].chain.order.tolist())
+        return out
+
     def begin(self, n_rows: int) -> Knowledge:
         """Rows at the priors."""
         return Parted(self, (), {}, (self._arrive(0, np.arange(n_rows), {}),))
@@ -135,14 +156,33 @@ class Committee(Beliefs):
     def settled(self, part: Part, values: dict[int, np.ndarray]) -> list[Part]:
         """Rows of a region and of those that follow it, each as far as what is known leads."""
         split = self.regions[part.region].split
-        if split is None or split.column not in values:
+        if split is None:
             return [part]
+        if split.column not in values:
+            return [part if self.behind[part.region].isdisjoint(values) else self._blended(part, values)]
         within = split.holds(values[split.column][part.rows])
         out = []
         for side, index in ((within, split.inside), (~within, split.outside)):
             if side.any():
                 out += self.settled(self._arrive(index, part.rows[side], values), values)
         return out
+
+    def halves(self, part: Part, values: dict[int, np.ndarray]) -> list[tuple[float, Part]]:
+        """Rows of a region that is split, as if all were inside and as if all were outside, and the share of each."""
+        split = self.regions[part.region].split
+        assert split is not None
+        return [
+            (self.regions[half].share, settled)
+            for half in (split.inside, split.outside)
+            for settled in self.settled(self._arrive(half, part.rows, values), values)
+        ]
+
+    def _blended(self, part: Part, values: dict[int, np.ndarray]) -> Part:
+        """The same rows with the belief of both halves, for those whose side is not known."""
+        posteriors = np.zeros_like(part.posteriors)
+        for share, half in self.halves(part, values):
+            posteriors[np.searchsorted(part.rows, half.rows)] += share * half.posteriors
+        return part._replace(posteriors=posteriors)
 
     def _chain_of(self, column: int) -> Prefixed | None:
         return next((region.chain for region in self.regions if column in region.chain.order), None)
@@ -175,6 +215,7 @@ class Committee(Beliefs):
         splits = [region.split or Split(-1, 0.0, 0.0, -1, -1) for region in self.regions]
         arrays = {
             "entered": np.array([region.entered for region in self.regions], dtype=np.int64),
+            "share": np.array([region.share for region in self.regions], dtype=np.float64),
             "split": np.array([[s.column, s.inside, s.outside] for s in splits], dtype=np.int64),
             "bounds": np.array([[s.least, s.most] for s in splits], dtype=np.float64),
         }
@@ -187,6 +228,7 @@ class Committee(Beliefs):
         n = stored.whole("n_regions", 1, _MOST_REGIONS)
         chains = [stored.part(f"chain{i}", Prefixed, n_classes) for i in range(n)]
         entered = stored.array("entered", (n,), np.int64).tolist()
+        shares = stored.within("share", (n,), 0.0, 1.0).tolist()
         split, bounds = stored.array("split", (n, 3), np.int64).tolist(), stored.array("bounds", (n, 2)).tolist()
         regions = []
         for i, chain in enumerate(chains):
@@ -199,8 +241,11 @@ class Committee(Beliefs):
                 raise InputError(f"region {i} has other columns or labels than the first")
             if not 0 <= entered[i] <= chain.order.size:
                 raise InputError(f"region {i} knows {entered[i]} columns of an order of {chain.order.size}")
+            if parts and abs(shares[inside] + shares[outside] - 1.0) > _SHARE_TOLERANCE:
+                raise InputError(f"the halves of region {i} have {shares[inside]} and {shares[outside]} of its rows")
             least, most = bounds[i]
-            regions.append(Region(chain, entered[i], Split(column, least, most, inside, outside) if parts else None))
+            halves = Split(column, least, most, inside, outside) if parts else None
+            regions.append(Region(chain, entered[i], halves, shares[i]))
         return cls(tuple(regions))
 
 

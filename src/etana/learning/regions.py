@@ -106,6 +106,9 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
             assert node.outside is not None
             within = _within(training, gate, own)
             halves = learn(node.inside, own[within]), learn(node.outside, own[~within])
+            share = float(training.weights[own[within]].sum() / training.weights[own].sum())
+            for half, of_rows in zip(halves, (share, 1.0 - share), strict=True):
+                regions[half] = replace(regions[half], share=of_rows)
             split = Split(gate.feature, gate.least, gate.most, *halves)
             regions[place] = replace(regions[place], split=split)
         return place

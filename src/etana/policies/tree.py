@@ -3,18 +3,26 @@
 In a region the columns of its order are asked one after another, and when to stop is learnt from held-out walks, as for
 a single order. What a walk pays after a split is what it pays in the half that it falls into, so that a column that
 tells nothing itself is asked for what it opens.
+
+Where the column of a split cannot be had, or does not fit the money, nobody knows which half's order is right. A column
+f that is next in some of them is then worth what it saves there, by their shares, less its price elsewhere::
+
+    saving(f) = sum_h share_h s_h(f)        s_h(f) = max(g(pi_h) - onward_h, -c_f) where f is next in h, else -c_f
+
+The column that saves most is asked, as long as it saves anything. Each answer counts in both halves
+(:mod:`etana.beliefs.committee`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from etana.beliefs.base import Beliefs, Knowledge
-from etana.beliefs.committee import Committee, Parted
+from etana.beliefs.committee import Committee, Part, Parted
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.policies.base import Askable, Move, Policy
@@ -26,6 +34,16 @@ if TYPE_CHECKING:
     from etana.modelfile.state import State
 
 __all__ = ["PolicyTree"]
+
+
+class _Offer(NamedTuple):
+    """What some rows are offered: a column, its price, whether they stop, and what going on is expected to cost."""
+
+    rows: np.ndarray
+    column: int
+    price: float
+    stops: np.ndarray
+    onward: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -91,24 +109,21 @@ class PolicyTree(Policy):
         return self.act_in(knowledge, ORDINARY)
 
     def act_in(self, knowledge: Knowledge, situation: Situation) -> Move:
-        """The same, among what can be had and fits the money; what cannot is passed over."""
+        """The same, among what can be had and fits the money; what cannot is passed over.
+
+        Where that is the column of a split, it is not known which half's order is right, and the column with the
+        largest saving by the shares of both is asked.
+        """
         assert isinstance(knowledge, Parted)
-        out, bought = {*situation.barred, *knowledge.known}, situation.bought(knowledge)
+        offers = _Offers(self, knowledge, situation)
         columns = np.full(knowledge.n_rows, -1, dtype=np.int64)
         prices, onward = np.zeros(knowledge.n_rows), np.full(knowledge.n_rows, np.inf)
         stops, exhausted = np.ones(knowledge.n_rows, dtype=bool), np.ones(knowledge.n_rows, dtype=bool)
         for part in knowledge.parts:
-            rule, order = self.rules[part.region], self.orders[part.region]
-            for place in range(rule.horizon):
-                column = int(order[place])
-                price = self.prices.price_of(column, bought) if column not in out else np.inf
-                if column in out or not situation.fits(price):
-                    continue
-                columns[part.rows], prices[part.rows], exhausted[part.rows] = column, price, False
-                stops[part.rows] = rule.stops(place, part.posteriors)
-                # The rule knows the price of the whole order; a group's fee may be paid already.
-                onward[part.rows] = rule.continuation(place, part.posteriors) + price - rule.prices[place]
-                break
+            for offer in offers.of(part):
+                rows = offer.rows
+                columns[rows], prices[rows], exhausted[rows] = offer.column, offer.price, False
+                stops[rows], onward[rows] = offer.stops, offer.onward
         return Move(columns, prices, stops, exhausted, lambda: onward)
 
     def spending(self, expectation: Expectation) -> float:
@@ -153,3 +168,82 @@ class PolicyTree(Policy):
             for i, order in enumerate(orders)
         )
         return cls(orders, rules, reach, prices, mistakes, expectation)
+
+
+class _Offers:
+    """What rows that know the same columns can be asked in a situation."""
+
+    def __init__(self, tree: PolicyTree, knowledge: Parted, situation: Situation) -> None:
+        self.tree, self.beliefs, self.values = tree, knowledge.beliefs, knowledge.values
+        self.situation, self.bought = situation, situation.bought(knowledge)
+        self.out = {*situation.barred, *knowledge.known}
+
+    def of(self, part: Part) -> list[_Offer]:
+        """Of the rows of a part; none where nothing is left."""
+        place = self._place(part.region)
+        if place is not None:
+            column, price = self._at(part.region, place)
+            stops = self.tree.rules[part.region].stops(place, part.posteriors)
+            return [_Offer(part.rows, column, price, stops, self._onward(part, place))]
+        return self._past_the_gate(part) if self._is_shut(part.region) else []
+
+    def _can(self, column: int) -> bool:
+        return column not in self.out and bool(self.situation.fits(self.tree.prices.price_of(column, self.bought)))
+
+    def _place(self, region: int) -> int | None:
+        """Where in a region's order the next column stands that can be asked."""
+        order, rule = self.tree.orders[region].tolist(), self.tree.rules[region]
+        return next((place for place in range(rule.horizon) if self._can(order[place])), None)
+
+    def _at(self, region: int, place: int) -> tuple[int, float]:
+        column = int(self.tree.orders[region][place])
+        return column, self.tree.prices.price_of(column, self.bought)
+
+    def _onward(self, part: Part, place: int) -> np.ndarray:
+        rule = self.tree.rules[part.region]
+        # The rule knows the price of the whole order; a group's fee may be paid already.
+        less = rule.prices[place] - self._at(part.region, place)[1]
+        return np.asarray(rule.continuation(place, part.posteriors)) - less
+
+    def _is_shut(self, region: int) -> bool:
+        """Whether a region is split on a column that cannot be had."""
+        split = self.beliefs.regions[region].split
+        # A gate that could be had and does not pay ends an order, as any column does.
+        return split is not None and not self._can(split.column)
+
+    def _ends(self, part: Part) -> list[tuple[float, Part, int | None]]:
+        """Where rows behind a shut gate may be, with the share of each and the place of what is asked there."""
+        place = self._place(part.region)
+        if place is not None or not self._is_shut(part.region):
+            return [(1.0, part, place)]
+        return [
+            (share * of_half, end, asked)
+            for share, half in self.beliefs.halves(part, self.values)
+            for of_half, end, asked in self._ends(half)
+        ]
+
+    def _past_the_gate(self, part: Part) -> list[_Offer]:
+        """The column that saves most, each half's saving counted by its share; see the docstring of the module."""
+        ends = self._ends(part)
+        offered = sorted({self._at(end.region, place)[0] for _, end, place in ends if place is not None})
+        if not offered:
+            return []
+        prices = np.array([self.tree.prices.price_of(column, self.bought) for column in offered])
+        savings = np.zeros((len(offered), part.rows.size))
+        for share, end, place in ends:
+            # Who is not helped by an answer has paid for it, and stops.
+            least = -np.tile(prices[:, None], end.rows.size)
+            if place is not None:
+                row = offered.index(self._at(end.region, place)[0])
+                saved = self.tree.stop_cost(end.posteriors) - self._onward(end, place)
+                least[row] = np.maximum(saved, least[row])
+            savings[:, np.searchsorted(part.rows, end.rows)] += share * least
+        # What costs nothing is asked whatever it saves.
+        best = np.where((prices == 0.0)[:, None], np.inf, savings).argmax(axis=0)
+        now = self.tree.stop_cost(part.posteriors)
+        out = []
+        for k in np.unique(best).tolist():
+            own, price = np.flatnonzero(best == k), float(prices[k])
+            stops = (savings[k, own] <= 0.0) & (price > 0.0)
+            out.append(_Offer(part.rows[own], offered[k], price, stops, now[own] - savings[k, own]))
+        return out
