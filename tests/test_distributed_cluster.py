@@ -132,8 +132,9 @@ def run(*arguments, code=0):
 
 
 def fit(folder, data, *options):
+    """The model file of a table; counts are all that parts can give, so that a whole file may give no more."""
     output = folder / "model.etana"
-    run("fit", folder / data, "--target", "outcome", "--output", output, *options)
+    run("fit", folder / data, "--target", "outcome", "--output", output, "--temperature", 1, *options)
     return output.read_bytes()
 
 

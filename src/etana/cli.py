@@ -44,6 +44,25 @@ DataFile = Annotated[
 ]
 ModelFile = Annotated[str, typer.Argument(help="Model file made by 'etana fit'.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="File to write.")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="NAME", help="Column that is no evidence, such as an id; can be repeated."),
+]
+MissingValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Cell that means a missing value, as -9, or in one column, as glucose=0; can be repeated. Empty cells, "
+        "NA, n/a, NULL, ? and the like mean it anyway.",
+    ),
+]
+Mistakes = Annotated[
+    str | None,
+    typer.Option(
+        help="What a mistake costs (1 if not given): a number, or a CSV file with a row per true class and a column "
+        "per decided class."
+    ),
+]
 Trust = Annotated[
     list[str] | None,
     typer.Option(
@@ -74,6 +93,33 @@ def _one_line_errors() -> Iterator[None]:
         raise typer.Exit(0) from None
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), _BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """What etana finds odd in a table or in prices becomes a line on standard error, each once."""
+    import warnings
+
+    from etana.errors import CostWarning, TableWarning
+
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _warn(str(message))
+
+    with warnings.catch_warnings():
+        for kind in (TableWarning, CostWarning):
+            warnings.simplefilter("always", kind)
+        # scikit-learn's word on labels that look like measurements; ours names the column and the cure.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _warn(message: str) -> None:
+    typer.echo(f"etana: warning: {' '.join(message.split())}", err=True)
 
 
 def _cure(error: ImportError) -> str:
@@ -142,10 +188,7 @@ def fit(
         float,
         typer.Option("--round", help="Price of a round of waiting, for all that is ordered together.", min=0.0),
     ] = 0.0,
-    mistakes: Annotated[
-        str | None,
-        typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
-    ] = None,
+    mistakes: Mistakes = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -171,6 +214,12 @@ def fit(
     missing: Annotated[
         str | None, typer.Option(help="skip (if not given): no evidence; bin: evidence of its own.")
     ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            help="How far counts are believed, 1: wholly. If not given, held-out rows say, and for parts it is 1."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
     engine: Annotated[
         str, typer.Option(help="memory: this process; dask: several; auto: memory unless there is a scheduler.")
@@ -182,20 +231,36 @@ def fit(
         str | None,
         typer.Option(help="CSV file about the features: name [, description, unit, lowest, highest, choices]."),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            "--keep",
+            metavar="NAME",
+            help="Column that is no evidence and no part of the model, such as an id, which 'classify --keep' passes "
+            "through; can be repeated.",
+        ),
+    ] = None,
+    identifiers: Annotated[
+        str | None,
+        typer.Option(help="auto (if not given): columns that number the rows are left out; none: no column is."),
+    ] = None,
+    missing_values: MissingValues = None,
 ) -> None:
     """Learn a model from a table, or from a folder of parts of any size, read block by block."""
     with _one_line_errors():
         from etana.commands.fit import train
 
-        given = {
+        given: dict[str, object] = {
             "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
             "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
-            "effort": effort,
+            "temperature": temperature, "effort": effort, "identifiers": [] if identifiers == "none" else identifiers,
         }  # fmt: skip
-        with _stderr().status("reading and learning"):
+        with _stderr().status("reading and learning"), _one_line_warnings():
             clf = train(
                 data, target, costs=costs, wait=wait, mistakes=mistakes, output=output, engine=engine,
-                scheduler=scheduler, method=method, dictionary=dictionary,
+                scheduler=scheduler, method=method, dictionary=dictionary, ignore=ignore or (),
+                missing_values=missing_values or (),
                 options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
         from etana.commands.show import doubts, show_model
@@ -203,7 +268,7 @@ def fit(
         typer.echo(f"etana: {output} written", err=True)
         show_model(clf.model_, most=5)
         for line in doubts(clf):
-            _stderr().print(f"[yellow]warning[/yellow]: {line}")
+            _warn(line)
 
 
 @app.command()
@@ -229,6 +294,11 @@ def classify(
         list[str] | None,
         typer.Option(metavar="NAME", help="Column that is there for all rows and costs nothing; can be repeated."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column to pass through to the output, such as an id; can be repeated."),
+    ] = None,
+    missing_values: MissingValues = None,
     trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
@@ -243,9 +313,14 @@ def classify(
         columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
         with Progress(*columns, console=_stderr(), transient=True, disable=output == "-") as progress:
             task = progress.add_task("", total=None)
-            n = classify_file(loaded, data, output, max_cost, lambda rows: progress.advance(task, rows), known)
+            done = classify_file(
+                loaded, data, output, max_cost, lambda rows: progress.advance(task, rows), known, keep or (),
+                missing_values or (),
+            )  # fmt: skip
         if output != "-":
-            typer.echo(f"etana: {n:,} rows written to {output}", err=True)
+            typer.echo(f"etana: {done.n_rows:,} rows written to {output}", err=True)
+        for finding in done.findings:
+            _warn(finding)
 
 
 @app.command()
@@ -301,6 +376,7 @@ def report(
     ] = None,
     output: Output = "report.html",
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    missing_values: MissingValues = None,
     trust: Trust = None,
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
@@ -313,7 +389,7 @@ def report(
         check_output(output, model, data)
         matplotlib()
         loaded = _load(model, trust)
-        table, labels = read_true_labels(loaded, data, target)
+        table, labels = read_true_labels(loaded, data, target, missing_values or ())
         with _stderr().status("classifying and drawing"):
             page = make_report(loaded, table, labels, path=None if output == "-" else output, title=title)
         if output == "-":
@@ -332,12 +408,15 @@ def select(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="CSV file for the selected columns and the target.")
     ] = None,
+    ignore: Ignore = None,
 ) -> None:
     """Print the columns that a streaming feature selector keeps, in order of arrival."""
     with _one_line_errors():
         from etana.commands.select import select_columns
 
-        for name in select_columns(data, target, method, output):
+        with _one_line_warnings():
+            chosen = select_columns(data, target, method, output, ignore or ())
+        for name in chosen:
             typer.echo(name)
 
 
@@ -383,16 +462,15 @@ def compare(
         str,
         typer.Option(help="Price of every feature, or a CSV file with columns feature, cost [, group, discounted]."),
     ] = "0.01",
-    mistakes: Annotated[
-        str | None,
-        typer.Option(help="CSV file with the cost of mistakes: a row per true class, a column per decided class."),
-    ] = None,
+    mistakes: Mistakes = None,
     folds: Annotated[int, typer.Option(help="Folds of a cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="Cross-validations, each with folds of its own.")] = 5,
     methods: Annotated[str | None, typer.Option(help="Methods, with commas between; all if not given.")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="HTML page to write.")] = None,
     table: Annotated[str | None, typer.Option("--csv", help="CSV file to write.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
+    ignore: Ignore = None,
+    missing_values: MissingValues = None,
 ) -> None:
     """Compare all methods on a table: accuracy, features and cost with 95 % intervals."""
     with _one_line_errors():
@@ -401,10 +479,11 @@ def compare(
         from etana.commands.compare import compare_file
 
         chosen = None if methods is None else [name.strip() for name in methods.split(",")]
-        comparison = compare_file(
-            data, target, costs=costs, mistakes=mistakes, folds=folds, repeats=repeats, methods=chosen, seed=seed,
-            page=output, table=table, console=_stderr(),
-        )  # fmt: skip
+        with _one_line_warnings():
+            comparison = compare_file(
+                data, target, costs=costs, mistakes=mistakes, folds=folds, repeats=repeats, methods=chosen, seed=seed,
+                page=output, table=table, console=_stderr(), ignore=ignore or (), missing_values=missing_values or (),
+            )  # fmt: skip
         Console().print(comparison.to_terminal())
 
 

@@ -12,7 +12,8 @@
 
     CostWarning (UserWarning)           costs that are legal but look like a mistake
     PlausibilityWarning (UserWarning)   a value that is taken but lies outside of what was seen in training
-    IdentifierWarning (UserWarning)     columns that number the rows, and are left out
+    TableWarning (UserWarning)          cells, columns or labels that can be read but are perhaps not what was meant
+    └── IdentifierWarning               columns that number the rows, and are left out
 
 Every message names what was given, what is allowed and what to do about it.
 """
@@ -27,6 +28,7 @@ __all__ = [
     "PlausibilityWarning",
     "ProblemError",
     "SolverError",
+    "TableWarning",
     "ValueTypeError",
 ]
 
@@ -67,5 +69,9 @@ class PlausibilityWarning(UserWarning):
     """A value that lies outside of the training range: taken as it is, but perhaps in another unit or a slip."""
 
 
-class IdentifierWarning(UserWarning):
+class TableWarning(UserWarning):
+    """Cells, columns or class labels of a table that can be read, but perhaps not as they were meant."""
+
+
+class IdentifierWarning(TableWarning):
     """Columns that only number the rows; they are left out unless ``identifiers=[]`` says otherwise."""

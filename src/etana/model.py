@@ -185,6 +185,14 @@ class Model:
         """Least and greatest value of a column in training; None for labels, or where it is not known."""
         return None if column in self.levels else self.beliefs.seen_range(column)
 
+    def usual_range(self, column: int) -> tuple[float, float] | None:
+        """Between which values a number raises no doubt: its plausible range or, without one, that of training."""
+        said = self.description_of(column)
+        if column in self.levels or not said.has_range:
+            return self.training_range(column)
+        low, high = said.lowest, said.highest
+        return -math.inf if low is None else low, math.inf if high is None else high
+
     def doubt(self, column: int, value: Any) -> str | None:
         """What is unusual about a number: outside the plausible range or, where none is given, that of training."""
         if column in self.levels or not isinstance(value, int | float) or not math.isfinite(value):

@@ -154,11 +154,18 @@ class FrugalClassifier(AcquiringClassifier):
         makers = {name: self._maker(name, seed, identifiers) for name in names}
         judged_rows = _every_class(rows, _MOST_JUDGED[self.effort], row_keys(table, seed))
         n_folds, repeats = self._folds(judged_rows.classes.size)
-        with progress_bar(type(self).__name__, (len(names) - 1) * n_folds * repeats + 1, bool(self.verbose)) as tell:
+        # A fit that stays has the labels, not their numbers.
+        labelled = table, self.classes_[codes], weights
+        fitted: dict[str, AcquiringClassifier] = {}
+        with progress_bar(type(self).__name__, (len(names) - 1) * n_folds * repeats + 2, bool(self.verbose)) as tell:
+            if _COMMITTEE in names:
+                # All rows say whether there are regions; where there are none, folds need not look for them.
+                committee = fitted[_COMMITTEE] = makers[_COMMITTEE]().fit(*labelled)
+                makers[_COMMITTEE] = self._maker(_COMMITTEE, seed, identifiers, splits=committee.n_regions_ > 1)
+            tell("judging")
             judged = judge(judged_rows, makers, names[1], mistakes, n_folds, repeats, seed, self.n_jobs, tell)
-            # The fit that stays has the labels, not their numbers.
-            labelled = table, self.classes_[codes], weights
-            self._asking = judged.asking, makers[judged.asking]().fit(*labelled)
+            asking = fitted.get(judged.asking) or makers[judged.asking]().fit(*labelled)
+            self._asking = judged.asking, asking
             self._nothing = makers[NOTHING]().fit(*labelled)
             tell("fitted")
         self.comparison_ = judged.comparison()
@@ -224,8 +231,8 @@ class FrugalClassifier(AcquiringClassifier):
         repeats = 2 if n_rows < _FEW else 1
         return (5 if n_rows < _MANY else 3), (2 * repeats if self.effort == "best" else repeats)
 
-    def _maker(self, name: str, seed: int, identifiers: list[int]) -> Callable[[], Any]:
-        """What makes the candidate of a name."""
+    def _maker(self, name: str, seed: int, identifiers: list[int], splits: bool = True) -> Callable[[], Any]:
+        """What makes the candidate of a name; ``splits`` says whether a committee looks for regions."""
         given = {
             "feature_costs": self.feature_costs, "misclassification_costs": self.misclassification_costs,
             "identifiers": identifiers, "random_state": seed,
@@ -236,7 +243,7 @@ class FrugalClassifier(AcquiringClassifier):
             _BY_INSTANCE: lambda: AdaptiveClassifier(**given),
             _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **given),
             _PREFIXES: lambda: SequentialClassifier(**given),
-            _COMMITTEE: lambda: CommitteeClassifier(**given),
+            _COMMITTEE: lambda: CommitteeClassifier(splits=splits, **given),
         }
         return kinds[name]
 

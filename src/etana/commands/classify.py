@@ -3,47 +3,78 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from etana.commands.model_table import as_table
+from etana.commands.model_table import as_table, check_asked
 from etana.commands.money import money
+from etana.commands.watch import Watch
 from etana.errors import InputError
 from etana.model import Model
 from etana.table import plain_value
-from etana.tablefile import atomic_text, read_blocks
+from etana.tablefile import Block, Spellings, atomic_text, read_blocks
+from etana.walks import Acquisition
 
-__all__ = ["classify_file"]
+__all__ = ["Classified", "classify_file"]
+
+
+class Classified(NamedTuple):
+    """How many rows a file had, and what was unusual in what they were asked for."""
+
+    n_rows: int
+    findings: list[str]
 
 
 def classify_file(
-    model: Model,
-    data: str,
-    output: str,
-    max_cost: float | None,
-    advance: Callable[[int], object] = lambda rows: None,
-    known: Sequence[str] | None = None,
-) -> int:
-    """Classify the rows of a file into a CSV file; returns how many. Memory does not grow with the file."""
+    model: Model, data: str, output: str, max_cost: float | None,
+    advance: Callable[[int], object] = lambda rows: None, known: Sequence[str] | None = None,
+    keep: Sequence[str] = (), missing: Sequence[str] = (),
+) -> Classified:  # fmt: skip
+    """Classify the rows of a file into a CSV file. Memory does not grow with the file.
+
+    Columns to ``keep`` stand first in every row, as they are in the file; ``missing`` has further spellings of a
+    missing value.
+    """
     for name in known or ():
         model.column_of(name)  # before any work
     # With a budget, or with some columns known, others may be worth asking than those of the plain policy.
     every = max_cost is not None or bool(known)
-    names = model.column_names
-    classes = [plain_value(c) for c in model.classes]
-    done = 0
+    head = ["label", *(f"p_{plain_value(c)}" for c in model.classes), "n_features", "cost", "features"]
+    for name in keep:
+        if name in head:
+            raise InputError(f"--keep {name} has the name of a column of the output; rename it in the table")
+    watch, done = Watch(model), 0
     with atomic_text(output) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["label", *(f"p_{c}" for c in classes), "n_features", "cost", "features"])
-        for block in read_blocks(data):
-            absent = [name for name in known or () if name not in block.columns]
-            if absent:
-                raise InputError(f"{data} has no column {absent[0]!r}, which --known says is there for all rows")
-            walk = model.acquire(as_table(model, block, data, every=every), max_cost, known)
-            for i in range(len(walk)):
-                asked = ";".join(names[k] for k in walk.features(i))
-                belief = (repr(float(p)) for p in walk.posteriors[i])
-                cost = money(walk.costs[i])
-                writer.writerow([plain_value(walk.labels[i]), *belief, int(walk.n_features[i]), cost, asked])
+        writer.writerow([*keep, *head])
+        for read in read_blocks(data):
+            kept = _kept(read, keep, known or (), data)
+            Spellings(missing).check(read.columns, data)
+            block = Spellings(missing).blank(read)
+            table = as_table(model, block, data, every=every)
+            walk = model.acquire(table, max_cost, known)
+            check_asked(model, block, walk, data)
+            watch.look(block, table, walk)
+            for i, row in enumerate(_lines(model, walk)):
+                writer.writerow([*(cells[i] for cells in kept), *row])
             done += block.n_rows
             advance(block.n_rows)
-    return done
+    return Classified(done, list(watch.findings()))
+
+
+def _kept(block: Block, keep: Sequence[str], known: Sequence[str], data: str) -> list[Any]:
+    """The columns to keep; they, and those that are known, must be there."""
+    for names, why in ((known, "which --known says is there for all rows"), (keep, "which --keep names")):
+        absent = [name for name in names if name not in block.columns]
+        if absent:
+            raise InputError(f"{data} has no column {absent[0]!r}, {why}")
+    return [block.columns[name] for name in keep]
+
+
+def _lines(model: Model, walk: Acquisition) -> Iterator[list[Any]]:
+    """Label, belief, number of features, cost and features of each row."""
+    names = model.column_names
+    for i in range(len(walk)):
+        asked = ";".join(names[k] for k in walk.features(i))
+        belief = (repr(float(p)) for p in walk.posteriors[i])
+        yield [plain_value(walk.labels[i]), *belief, int(walk.n_features[i]), money(walk.costs[i]), asked]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from etana.commands.doubts import warn_of_cells, warn_of_labels
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes
 from etana.errors import InputError
@@ -31,6 +33,8 @@ def compare_file(
     page: str | None,
     table: str | None,
     console: Any,
+    ignore: Sequence[str] = (),
+    missing_values: Sequence[str] = (),
 ) -> Any:
     """Compare all methods on a file, with a progress bar; writes a page and a CSV file if they are wanted."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -41,10 +45,13 @@ def compare_file(
     check_output(table, data, costs, mistakes)
     if page is not None:
         matplotlib()
-    block, labels = read_labelled(data, target)
+    block, labels = read_labelled(data, target, ignore, missing_values)
     names = list(block.columns)
-    X = _as_array(to_table(block, names, data))
-    prices, y = read_costs(costs), as_classes(labels)
+    cells = to_table(block, names, data)
+    X = _as_array(cells)
+    prices, y = read_costs(costs, ignore=ignore), as_classes(labels)
+    warn_of_cells(block, cells, data)
+    warn_of_labels(y, target)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from etana.dictionary import FIELDS, Dictionary
@@ -11,10 +12,11 @@ from etana.tablefile import MISSING, read_columns
 __all__ = ["read_dictionary"]
 
 
-def read_dictionary(path: str) -> Dictionary:
+def read_dictionary(path: str, ignore: Sequence[str] = ()) -> Dictionary:
     """A dictionary from a file with the column ``name`` and some of ``description, unit, lowest, highest, choices``.
 
-    Choices stand in one cell, ``value=words`` each or the value alone, with ``|`` or ``;`` between them.
+    What it says of columns to ``ignore`` is passed over. Choices stand in one cell, ``value=words`` each or the value
+    alone, with ``|`` or ``;`` between them.
     """
     block = read_columns(path)
     known = ("name", *FIELDS)
@@ -25,7 +27,7 @@ def read_dictionary(path: str) -> Dictionary:
         raise InputError(f"{path} has no column 'name'; it must have it, and may have {', '.join(FIELDS)}")
     rows = [dict(zip(block.columns, cells, strict=True)) for cells in zip(*block.columns.values(), strict=True)]
     try:
-        return Dictionary.of_rows([_read_row(row) for row in rows])
+        return Dictionary.of_rows([_read_row(row) for row in rows if row["name"] not in ignore])
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from etana.classifiers import (
 )  # fmt: skip
 from etana.classifiers.base import AcquiringClassifier
 from etana.commands.dictionary import read_dictionary
+from etana.commands.doubts import warn_of_cells, warn_of_labels
 from etana.commands.labels import as_classes, read_labelled
-from etana.commands.prices import read_costs, read_mistakes
+from etana.commands.prices import read_costs, read_mistakes, read_mistakes_file
 from etana.dictionary import Dictionary
 from etana.errors import InputError
 from etana.modelfile import save
-from etana.tablefile import check_output, to_table
+from etana.tablefile import Block, check_output, to_table
 
 __all__ = ["train"]
 
@@ -50,10 +52,13 @@ def train(
     engine: str = "auto",
     scheduler: str | None = None,
     dictionary: str | None = None,
+    ignore: Sequence[str] = (),
+    missing_values: Sequence[str] = (),
 ) -> AcquiringClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
 
-    ``options`` are the parameters of the classifier that were given; those that it does not take are refused.
+    ``options`` are the parameters of the classifier that were given; those that it does not take are refused. Columns
+    to ``ignore`` are no part of the model; ``missing_values`` are further spellings of a missing value.
     """
     check_output(output, data, mistakes, costs, dictionary)
     _check_engine(engine, scheduler)
@@ -61,13 +66,17 @@ def train(
     in_parts = lazy or Path(data).is_dir()
     method = _default(options, in_parts) if method is None else method
     kind, chosen = _classifier(method, options)
-    chosen["feature_costs"] = read_costs(costs, wait)
-    words = None if dictionary is None else read_dictionary(dictionary)
+    chosen["feature_costs"] = read_costs(costs, wait, ignore)
+    words = None if dictionary is None else read_dictionary(dictionary, ignore)
     clf: AcquiringClassifier
     if in_parts:
-        clf = _train_on_parts(data, target, mistakes, method, kind, chosen, lazy, scheduler)
+        made = _unfitted_for_parts(mistakes, method, kind, chosen)
+        from etana.commands.fit_parts import fit_on_parts
+
+        clf = fit_on_parts(made, data, target, mistakes, lazy, scheduler, ignore, missing_values)
     else:
-        clf = _train_on_file(data, target, mistakes, kind, chosen, words)
+        block, labels = read_labelled(data, target, ignore, missing_values)
+        clf = _train_on_file(data, block, labels, target, mistakes, kind, chosen, words)
     if words is not None:
         clf.describe(words)
     save(clf, output)
@@ -109,31 +118,21 @@ def _classifier(method: str, options: dict[str, Any]) -> tuple[Any, dict[str, An
 
 
 def _train_on_file(
-    data: str, target: str, mistakes: str | None, kind: Any, chosen: dict[str, Any], words: Dictionary | None
-) -> AcquiringClassifier:
-    block, labels = read_labelled(data, target)
+    data: str, block: Block, labels: list[Any], target: str, mistakes: str | None, kind: Any, chosen: dict[str, Any],
+    words: Dictionary | None,
+) -> AcquiringClassifier:  # fmt: skip
     if words is not None:
         words.check_names(list(block.columns))
     table = to_table(block, list(block.columns), data)
     y = as_classes(labels)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
+    warn_of_cells(block, table, data)
+    warn_of_labels(y, target)
     return kind(misclassification_costs=matrix, **chosen).fit(table, y)
 
 
-def _train_on_parts(
-    data: str,
-    target: str,
-    mistakes: str | None,
-    method: str,
-    kind: Any,
-    chosen: dict[str, Any],
-    lazy: bool,
-    scheduler: str | None,
-) -> AcquiringClassifier:
+def _unfitted_for_parts(mistakes: str | None, method: str, kind: Any, chosen: dict[str, Any]) -> Any:
     if not hasattr(kind, "partial_fit"):  # counts are all that a fit on parts can give
         raise InputError(f"method {method!r} needs all rows at once, not a folder of parts; join them into one file")
-    from etana.commands.fit_parts import fit_on_parts
-
-    matrix = None if mistakes is None else read_mistakes(mistakes)
-    clf = kind(misclassification_costs=matrix, **chosen)
-    return fit_on_parts(clf, data, target, mistakes, lazy, scheduler)
+    matrix = None if mistakes is None else read_mistakes_file(mistakes)
+    return kind(misclassification_costs=matrix, **chosen)

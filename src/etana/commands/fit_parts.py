@@ -7,22 +7,22 @@ blocks and as text in others is text in all of them, as it would be in one file;
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from etana.classifiers.base import BinnedClassifier
-from etana.commands.labels import as_classes, check_labels
-from etana.commands.prices import read_mistakes
+from etana.commands.labels import as_classes, check_labels, evidence
+from etana.commands.prices import read_mistakes_file
 from etana.distributed.blocks import BlockSource
 from etana.distributed.fitting import fit_parts
 from etana.distributed.merging import dask
 from etana.distributed.summary import MixedColumnsError
 from etana.errors import InputError
 from etana.table import Table
-from etana.tablefile import check_parts, list_parts, read_blocks, to_table
+from etana.tablefile import Spellings, check_parts, list_parts, read_blocks, to_table
 from etana.tablefile.parquet_reading import PARQUET
 from etana.threads import n_cores
 
@@ -42,12 +42,14 @@ class _PartFile:
     target: str
     names: list[str]
     text: frozenset[str]
+    missing: tuple[str, ...] = ()
 
     def blocks(self, labels: frozenset[str]) -> Iterator[tuple[Table, np.ndarray]]:
         """Tables and labels, the labels as text."""
         width = len(self.names) + 1
         rows = max(_NUMBERS // width, _LEAST) if self.path.endswith(PARQUET) else max(_CELLS // width, 1)
         for block in read_blocks(self.path, rows, self.names):
+            block = Spellings(self.missing).blank(block)
             y = block.columns.pop(self.target)
             check_labels(y, block, self.target, self.path)
             table = to_table(block, self.names, self.path, text=self.text | labels)
@@ -55,25 +57,25 @@ class _PartFile:
 
 
 def fit_on_parts(
-    clf: BinnedClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None
-) -> BinnedClassifier:
+    clf: BinnedClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None,
+    ignore: Sequence[str] = (), missing: Sequence[str] = (),
+) -> BinnedClassifier:  # fmt: skip
     """Fit a classifier on the parts of a folder, or on one file as if it were one; ``lazy`` is on Dask."""
     if data == "-":
         raise InputError("standard input can be read only once; give a file or a folder of parts")
     paths = list_parts(data) if Path(data).is_dir() else [str(Path(data).resolve())]
-    names = check_parts(paths)
-    if target not in names:
-        raise InputError(f"{paths[0]} has no column {target!r}; its columns are {', '.join(map(repr, names))}")
-    names.remove(target)
+    columns = check_parts(paths)
+    names = evidence(columns, paths[0], target, ignore)
+    Spellings(missing).check(columns, paths[0])
 
     def rename(labels: np.ndarray) -> np.ndarray:
         classes = as_classes(labels.tolist())
         if mistakes is not None:
-            read_mistakes(mistakes, np.unique(classes))
+            read_mistakes_file(mistakes, np.unique(classes))
         return classes
 
     def fit(text: list[str]) -> BinnedClassifier:
-        parts = [_PartFile(path, target, names, frozenset(text)) for path in paths]
+        parts = [_PartFile(path, target, names, frozenset(text), tuple(missing)) for path in paths]
         return fit_parts(clf, BlockSource(parts, lazy, len(names), names), rename=rename)
 
     with _cluster(scheduler, len(paths)) if lazy else contextlib.nullcontext():

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from etana.errors import InputError
-from etana.tablefile import MISSING, Block, read_columns
+from etana.tablefile import MISSING, Block, Spellings, read_columns
 
-__all__ = ["as_classes", "check_labels", "read_labelled"]
+__all__ = ["as_classes", "check_labels", "evidence", "read_labelled"]
 
 
-def read_labelled(data: str, target: str) -> tuple[Block, list[Any]]:
-    """A whole file, the column with the labels set apart."""
+def read_labelled(
+    data: str, target: str, ignore: Sequence[str] = (), missing: Sequence[str] = ()
+) -> tuple[Block, list[Any]]:
+    """A whole file, the column with the labels set apart.
+
+    Columns that ``ignore`` names are left out; ``missing`` has further spellings of a missing value.
+    """
     block = read_columns(data)
-    if target not in block.columns:
-        raise InputError(f"{data} has no column {target!r}; its columns are {', '.join(map(repr, block.columns))}")
+    names, spellings = evidence(list(block.columns), data, target, ignore), Spellings(missing)
     if not block.n_rows:
         raise InputError(f"{data} has a header but no rows; give a table with a row for each instance")
-    labels = block.columns.pop(target)
+    spellings.check(block.columns, data)
+    block = spellings.blank(block)
+    labels = block.columns[target]
     check_labels(labels, block, target, data)
-    return block, labels
+    return Block({name: block.columns[name] for name in names}, block.lines, block.text), labels
+
+
+def evidence(columns: Sequence[str], path: str, target: str, ignore: Sequence[str]) -> list[str]:
+    """The columns of a file that may be learnt from: all but the target and those to ignore."""
+    if target not in columns:
+        raise InputError(f"{path} has no column {target!r}; its columns are {', '.join(map(repr, columns))}")
+    for name in ignore:
+        if name == target:
+            raise InputError(f"--ignore {name} is the column with the class labels, --target; name other columns")
+        if name not in columns:
+            raise InputError(
+                f"--ignore {name}: {path} has no such column; its columns are {', '.join(map(repr, columns))}"
+            )
+    left = [name for name in columns if name != target and name not in ignore]
+    if not left:
+        raise InputError(f"{path} has no column left to learn from beside {target!r}; ignore fewer columns")
+    return left
 
 
 def check_labels(labels: list[Any], block: Block, target: str, path: str) -> None:

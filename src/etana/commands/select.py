@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 
 import numpy as np
 
 from etana import selection
+from etana.commands.doubts import warn_of_cells
 from etana.commands.labels import as_classes, read_labelled
 from etana.errors import InputError
 from etana.tablefile import atomic_text, check_output, to_table
@@ -14,7 +16,9 @@ from etana.tablefile import atomic_text, check_output, to_table
 __all__ = ["select_columns"]
 
 
-def select_columns(data: str, target: str, method: str, output: str | None = None) -> list[str]:
+def select_columns(
+    data: str, target: str, method: str, output: str | None = None, ignore: Sequence[str] = ()
+) -> list[str]:
     """Names of the columns that a streaming selector keeps; writes them and the target to ``output``."""
     kinds = {name.lower(): getattr(selection, name) for name in selection.__all__}
     if method.replace("-", "").lower() not in kinds:
@@ -22,12 +26,14 @@ def select_columns(data: str, target: str, method: str, output: str | None = Non
             f"method is {method!r}; it must be saola, osfs, fast-osfs, alpha-investing, ofs-density or ofs-a3m"
         )
     check_output(output, data)
-    block, labels = read_labelled(data, target)
+    block, labels = read_labelled(data, target, ignore)
     names = list(block.columns)
     table = to_table(block, names, data)
+    warn_of_cells(block, table, data)
     if table.categorical:
         raise InputError(
-            f"{data}: column {names[table.categorical[0]]!r} holds text; the streaming selectors take numbers only"
+            f"{data}: column {names[table.categorical[0]]!r} holds text; the streaming selectors take numbers only: "
+            "leave it out (--ignore), or code it as numbers"
         )
     X = np.asarray(table.block(slice(None)), dtype=np.float64)
     holes = np.argwhere(np.isnan(X))

@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from etana.commands.money import money
+from etana.commands.worth import worth_asking
 from etana.model import Model
 from etana.reading import can_be_read, export_text
 from etana.table import plain_value
 
 __all__ = ["doubts", "show_model"]
 
+_MOST_CLASSES = 12
+
 
 def doubts(clf: Any) -> Iterator[str]:
     """What somebody should know before using a classifier."""
     model = clf.model_
     at_once = model.cost_at_once
+    if model.classes.size == 1:
+        return
     if model.expected_n_features == 0:
         yield (
-            f"nothing is worth asking at these prices: every row is decided at once, at a cost of {at_once:.4g}. A "
-            "mistake may cost too little beside the features; give --mistakes, or lower --costs"
+            f"nothing is worth asking at these prices: every row is decided at once, at a cost of {at_once:.4g}. "
+            f"{_cure(clf)}"
         )
     elif clf.expected_cost_ >= at_once:
         yield f"asking nothing would be cheaper: {at_once:.4g} against {clf.expected_cost_:.4g}"
+
+
+def _cure(clf: Any) -> str:
+    """What a mistake would have to cost for a question to pay."""
+    mistakes = clf.model_.mistakes
+    factor = worth_asking(clf)
+    if factor is None:
+        return "No feature tells enough about the class to pay for itself, however dear a mistake is"
+    if np.array_equal(mistakes, mistakes.max() * (1 - np.eye(len(mistakes)))):
+        now, then = money(mistakes.max()), money(_rounded_up(float(mistakes.max()) * factor))
+        return (
+            f"A mistake costs {now}; questions begin to pay when it costs about {then}: give --mistakes {then} or more"
+        )
+    return f"Questions begin to pay when mistakes cost about {factor:.2g} times as much; check --costs and --mistakes"
+
+
+def _rounded_up(value: float) -> float:
+    """To two digits, so that what is announced is enough."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit - 1e-9) * unit
 
 
 def show_model(model: Model, most: int = 20) -> None:
@@ -36,7 +63,9 @@ def show_model(model: Model, most: int = 20) -> None:
     facts = Grid(show_header=False, box=None, pad_edge=False)
     facts.add_column(style="bold")
     facts.add_column()
-    classes = ", ".join(f"{plain_value(c)} ({p:.1%})" for c, p in zip(model.classes, model.priors, strict=True))
+    shares = [f"{plain_value(c)} ({p:.1%})" for c, p in zip(model.classes, model.priors, strict=True)]
+    more = f", and {len(shares) - _MOST_CLASSES:,} more" if len(shares) > _MOST_CLASSES else ""
+    classes = ", ".join(shares[:_MOST_CLASSES]) + more
     for name, value in (
         ("classes", classes),
         ("features", f"{model.n_features:,}, of which {len(model.columns):,} can be asked for"),

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from etana.errors import IdentifierWarning, InputError
+from etana.learning.odd_text import warn_of_text
 from etana.table import Table
 
 __all__ = ["find_identifiers", "resolve_identifiers"]
@@ -72,13 +73,15 @@ def resolve_identifiers(given: Any, table: Table) -> np.ndarray:
     """Columns that are no evidence: those that are given, or with ``"auto"`` those that are found, with a warning."""
     if not isinstance(given, str):
         return _given(given, table)
+    warn_of_text(table)
     found = find_identifiers(table)
     if found.size:
         names = [table.names[k] if table.names else k for k in found.tolist()]
         warnings.warn(
             f"left out as numbers of rows: {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}. Whole "
             "numbers that are all different and in step with the rows, or called an id, tell nothing about a new row. "
-            "Drop them, or list them in identifiers=; if they were measured, identifiers=[] leaves no column out",
+            "Drop them, or list them in identifiers=; if they were measured, identifiers=[] leaves no column out (on "
+            "the command line: --ignore, and --identifiers none)",
             IdentifierWarning,
             stacklevel=5,
         )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from etana.errors import InputError
 from etana.table import Table
+from etana.tablefile.missing import is_missing, means_no_number
 
-__all__ = ["MISSING", "Block", "to_table"]
-
-MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "?"})
+__all__ = ["Block", "to_table"]
 
 
 @dataclass
@@ -40,36 +40,65 @@ def to_table(
     """
     columns = []
     for name in names:
-        if isinstance(block.columns[name], np.ndarray):
-            columns.append(block.columns[name])
+        cells = block.columns[name]
+        if isinstance(cells, np.ndarray):
+            columns.append(cells)
             continue
-        cells = [None if c is None or c in MISSING else c for c in block.columns[name]] if block.text else (
-            block.columns[name]
-        )  # fmt: skip
+        if not block.text:
+            _check_kinds(cells, name, path)
         if numeric is None and name not in text:
-            columns.append(_guess(cells))
+            columns.append(_guess(cells, block.text))
         elif numeric is not None and name in numeric:
             columns.append(_numbers(cells, name, path, block))
         else:
-            columns.append(np.array([*cells, None], dtype=object)[:-1])
+            columns.append(_labels(cells, block.text))
     return Table(columns=columns, names=names)
 
 
-def _guess(cells: list[Any]) -> np.ndarray:
+def _check_kinds(cells: Sequence[Any], name: str, path: str) -> None:
+    """Refuse what is neither a number nor text: a Parquet file may hold dates, lists and bytes."""
+    odd = next((c for c in cells if not isinstance(c, str | int | float | Decimal | None)), None)
+    if odd is not None:
+        raise InputError(
+            f"{path}: column {name!r} holds {str(odd)[:40]!r} of type {type(odd).__name__}, neither a number nor text; "
+            "turn dates into numbers (days since a day that matters) and lists into columns of their own, or leave the "
+            "column out (--ignore)"
+        )
+
+
+def _labels(cells: Sequence[Any], text: bool) -> np.ndarray:
+    out = np.empty(len(cells), dtype=object)
+    out[:] = [None if is_missing(c) else c for c in cells] if text else list(cells)
+    return out
+
+
+def _guess(cells: Sequence[Any], text: bool) -> np.ndarray:
     try:
-        return np.array([np.nan if c is None else float(c) for c in cells], dtype=np.float64)
+        numbers = np.array([_number(c, text) for c in cells], dtype=np.float64)
     except (TypeError, ValueError):
-        return np.array([*cells, None], dtype=object)[:-1]
+        return _labels(cells, text)
+    # Without a number among them, "unknown" and "none" are categories.
+    only_words = text and bool(np.isnan(numbers).all()) and not all(map(is_missing, cells))
+    return _labels(cells, text) if only_words else numbers
 
 
-def _numbers(cells: list[Any], name: str, path: str, block: Block) -> np.ndarray:
+def _number(cell: Any, text: bool) -> float:
+    try:
+        return np.nan if cell is None else float(cell)
+    except (TypeError, ValueError):
+        if text and means_no_number(cell):
+            return np.nan
+        raise
+
+
+def _numbers(cells: Sequence[Any], name: str, path: str, block: Block) -> np.ndarray:
     out = np.empty(len(cells))
     for r, cell in enumerate(cells):
         try:
-            out[r] = np.nan if cell is None else float(cell)
+            out[r] = _number(cell, block.text)
         except (TypeError, ValueError):
             raise InputError(
-                f"{path}, line {block.lines[r]}: {cell!r} in column {name!r} is not a number; "
-                "correct it, or leave the cell empty if the value is missing"
+                f"{path}, line {block.lines[r]}: {cell!r} in column {name!r} is not a number; correct it, leave the "
+                f"cell empty if the value is missing, or say that such cells are (--missing-values {cell!r})"
             ) from None
     return out

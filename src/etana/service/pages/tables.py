@@ -94,7 +94,7 @@ def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tupl
         source.write_bytes(_plain_header(given[1], served))
         try:
             names = _read_names(str(source), str(fields.get("id_column", "")).strip(), served, limits)
-            rows = classify_file(served.model, str(source), str(target), budget)
+            rows = classify_file(served.model, str(source), str(target), budget).n_rows
         except InputError as error:
             # The reader names the file by where it lies here, which nobody outside knows or should know.
             raise InputError(str(error).replace(str(source), _shown(given[0]))) from None
