@@ -172,6 +172,24 @@ def demo(
 
 
 @app.command()
+def data(
+    name: Annotated[
+        str,
+        typer.Argument(help="Name of a set; heart, hepatitis, breast_cancer, wine, iris and digits need no download."),
+    ],
+    output: Annotated[str, typer.Option("-o", "--output", help="Folder for the CSV files.")] = ".",
+    seed: Annotated[int, typer.Option(help="Seed of the split, where the set has none of its own.", min=0)] = 0,
+    data_dir: Annotated[str | None, typer.Option(help="Folder with data sets, instead of what is at hand.")] = None,
+) -> None:
+    """Write a data set as CSV files: NAME.csv for training, NAME-test.csv, and costs.csv where prices are known."""
+    with _one_line_errors():
+        from etana.commands.data import write_data
+
+        for path in write_data(name, output, seed, data_dir):
+            typer.echo(f"etana: {path} written", err=True)
+
+
+@app.command()
 def fit(
     data: Annotated[
         str, typer.Argument(help="CSV or Parquet file with a header, a folder of such files, or - for CSV on stdin.")

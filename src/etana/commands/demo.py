@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DemoRow", "demonstrate", "show_demo"]
 
-_BUNDLED = ("breast_cancer", "wine", "iris", "digits")
 _TEST_SHARE = 0.4
 
 
@@ -37,19 +36,23 @@ def demonstrate(name: str, feature_cost: float, seed: int = 0) -> tuple[list[Dem
     Cost is what an instance costs: its features, and 1 if the decision is wrong.
     """
     # Here and not above, so that the demonstration says what it does before the second that they take to load.
-    import sklearn.datasets
     from sklearn.model_selection import train_test_split
 
     from etana.classifiers.fixed import ETANAClassifier
     from etana.classifiers.frugal import FrugalClassifier
+    from etana.datasets.bundled import bundled
+    from etana.table import Table
 
-    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, stratify=y, random_state=seed)
+    data = bundled(name)
+    # A table and not a data frame: names without pandas, which need not be installed.
+    X, y = Table(dense=data.X, names=data.names), data.y
+    train, test = train_test_split(np.arange(X.n_rows), test_size=_TEST_SHARE, stratify=y, random_state=seed)
+    X_train, X_test, y_train, y_test = X.rows(train), X.rows(test), y[train], y[test]
     clf = FrugalClassifier(feature_costs=feature_cost, effort="fast", random_state=seed).fit(X_train, y_train)
     paper = ETANAClassifier(feature_costs=feature_cost, random_state=seed).fit(X_train, y_train)
     # Naive Bayes on all features is the paper's model with free features: it asks for everything.
     everything = paper.with_costs(feature_costs=0.0)
-    panel = X.shape[1] * feature_cost
+    panel = X.n_features * feature_cost
     rows = []
     for method, asking, extra in (
         ("etana", clf, 0.0),
@@ -57,17 +60,19 @@ def demonstrate(name: str, feature_cost: float, seed: int = 0) -> tuple[list[Dem
         ("all features", everything, panel),
     ):
         walk = asking.acquire(X_test)
-        wrong = walk.labels != np.asarray(y_test)
+        wrong = walk.labels != y_test
         cost = float(np.mean(walk.costs + wrong)) + extra
         announced = asking.expected_cost_ + extra
         # Features that tell nothing are bought with all the others, though nobody asks for them.
-        asked = float(X.shape[1]) if asking is everything else float(walk.n_features.mean())
+        asked = float(X.n_features) if asking is everything else float(walk.n_features.mean())
         rows.append(DemoRow(name, method, float(1 - wrong.mean()), asked, cost, announced))
     return rows, clf
 
 
 def show_demo(cost: float, seed: int) -> None:
     """Fit on bundled data sets and print what is saved."""
+    from etana.datasets.bundled import BUNDLED
+
     console = Console()
     console.print(
         f"A feature costs {cost:g}, a mistake costs 1. etana asks for one feature at a time and stops when the "
@@ -85,7 +90,7 @@ def show_demo(cost: float, seed: int) -> None:
     beginnings = []
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as progress:
         task = progress.add_task("starting")
-        for name in _BUNDLED:
+        for name in BUNDLED:
             progress.update(task, description=f"fitting and classifying {name}")
             rows, clf = demonstrate(name, cost, seed)
             for row in rows:
@@ -95,5 +100,5 @@ def show_demo(cost: float, seed: int) -> None:
                 )  # fmt: skip
             beginnings.append(clf.start().explain())
     console.print(table)
-    console.print(f"[bold]How a case begins[/bold] ({_BUNDLED[0]}):")
+    console.print(f"[bold]How a case begins[/bold] ({BUNDLED[0]}):")
     console.print(beginnings[0], markup=False, highlight=False)

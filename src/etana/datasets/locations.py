@@ -1,7 +1,8 @@
-"""Where data sets are looked for: a folder that was named, ``ETANA_DATA``, and the cache.
+"""Where data sets are looked for: a folder that was named, ``ETANA_DATA``, the cache, and the package itself.
 
 A folder that is named with ``data_dir`` is the only one looked into: who names a folder wants the data of that folder.
-``ETANA_DATA`` may hold some sets only; the others come from the cache.
+``ETANA_DATA`` may hold some sets only; the others come from the cache. Two small sets travel with the package, as their
+publisher's own files, so that an example can be followed anywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any
 
 from etana.errors import InputError
 
-__all__ = ["cache_folder", "data_folders", "mirror"]
+__all__ = ["PACKAGED", "cache_folder", "data_folders", "mirror"]
+
+
+PACKAGED = Path(__file__).parent / "tables"
 
 
 def cache_folder() -> Path:
@@ -30,7 +34,8 @@ def data_folders(data_dir: Any = None) -> list[Path]:
         return _with_inner(data_dir, "data_dir")
     named = os.environ.get("ETANA_DATA")
     cache = cache_folder()
-    return [*(_with_inner(named, "the environment variable ETANA_DATA") if named else []), cache, cache / "data"]
+    folders = _with_inner(named, "the environment variable ETANA_DATA") if named else []
+    return [*folders, cache, cache / "data", PACKAGED]
 
 
 def _with_inner(folder: Any, what: str) -> list[Path]:
