@@ -70,7 +70,7 @@ SETTINGS = {
     ),
     # Rows up to which order and members are made again without each fold.
     "nested": Setting(
-        etana.learning.prefixes, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
+        etana.classifiers.committee, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
     ),
     # Standard errors by which a split has to pay.
     "splits": Setting(
@@ -100,6 +100,30 @@ def paid(clf: Any, X: Any, y: np.ndarray, X_held: Any, y_held: np.ndarray) -> fl
     return float((walk.costs + (walk.labels != y_held)).mean())
 
 
+def paid_by_choice(values: tuple[Any, ...], X: Any, y: np.ndarray, X_held: Any, y_held: np.ndarray) -> list[float]:
+    """What held-out rows pay by the candidate that each value chooses: all see one judgement of the candidates."""
+    seen: list[Any] = []
+
+    def judge(*args: Any) -> Any:
+        seen.append((args[1], etana.learning.judging.judge(*args)))
+        return seen[-1][1]
+
+    etana.classifiers.frugal.judge, kept = judge, etana.classifiers.frugal.judge
+    etana.FrugalClassifier().fit(X, y)
+    etana.classifiers.frugal.judge = kept
+    makers, judged = seen[0]
+    costs: dict[str, float] = {}
+    out = []
+    for value in values:
+        etana.learning.judging._CLEAR = value
+        name = judged.choose()
+        if name not in costs:
+            costs[name] = paid(makers[name](), X, y, X_held, y_held)
+        out.append(costs[name])
+    etana.learning.judging._CLEAR = values[0]
+    return out
+
+
 def lines_of(key: str, name: str, given: argparse.Namespace, done: set[tuple[str, str, str]]) -> Iterator[dict]:
     """What each value pays on each fold."""
     setting = SETTINGS[key]
@@ -109,10 +133,16 @@ def lines_of(key: str, name: str, given: argparse.Namespace, done: set[tuple[str
     for fold, (train, held) in enumerate(folds.split(np.zeros(len(y)), y)):
         if (key, name, str(fold)) in done:
             continue
-        for value in setting.values:
-            setattr(setting.module, setting.name, value)
-            cost = paid(setting.make(), X[train], y[train], X[held], y[held])
-            setattr(setting.module, setting.name, default)
+        part = X[train], y[train], X[held], y[held]
+        if key == "candidates":
+            costs = paid_by_choice(setting.values, *part)
+        else:
+            costs = []
+            for value in setting.values:
+                setattr(setting.module, setting.name, value)
+                costs.append(paid(setting.make(), *part))
+                setattr(setting.module, setting.name, default)
+        for value, cost in zip(setting.values, costs, strict=True):
             yield dict(zip(FIELDS, (key, name, str(fold), str(value), str(cost)), strict=True))
 
 
