@@ -150,14 +150,10 @@ def test_every_picture_takes_every_classifier(others):
 
 
 def test_models_at_other_prices(others):
-    """Plans and solutions can be made again without rows; rules that were learnt from walks cannot."""
-    for k, (clf, X, y) in enumerate(others):
-        if k < 3:
-            with pytest.raises(InputError, match=r"cannot be made for other prices.*pass the fitted classifier"):
-                trace_prices(clf.model_, X, y, [2.0])
-            continue
-        by_class, by_model = (trace_prices(one, X, y, [0.5, 2.0]) for one in (clf, clf.model_))
-        np.testing.assert_allclose(by_model.cost, by_class.cost)
+    """Rules that were learnt from walks cannot be made again without rows."""
+    for clf, X, y in others:
+        with pytest.raises(InputError, match=r"cannot be made for other prices.*pass the fitted classifier"):
+            trace_prices(clf.model_, X, y, [2.0])
 
 
 @pytest.mark.parametrize("kind", ["features", "classes", "number"])

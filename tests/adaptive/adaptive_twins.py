@@ -178,10 +178,23 @@ class Twin:
     def risk(self, path):
         return float((self.belief(path) @ self.data.mistakes).min())
 
+    def estimate(self, path):
+        """What going on by information and the rule is worth, between the price and stopping; stopping without it."""
+        risk, rates = self.risk(path), self.rates(path)
+        useful = [c for c in rates if self.information(path, c) > 1e-12 or self.price(path, c) == 0]
+        if not useful or not self.rule.any():
+            return risk
+        column = max(useful, key=rates.get)
+        price = self.price(path, column)
+        return min(max(risk + self.scale * self.advantage(path, column), min(price, risk)), risk)
+
     def plan(self, path, levels):
-        """What the best plan of so many steps costs, and the first column of each plan that pays."""
+        """What the best plan of so many steps costs, and the first column of each plan that pays. Where it ends, it is
+        worth the estimate of the rule."""
         risk, used, costs = self.risk(path), {c for c, _ in path}, {}
-        for column in self.data.beliefs.candidates.tolist() if levels else ():
+        if levels == 0:
+            return self.estimate(path), {}
+        for column in self.data.beliefs.candidates.tolist():
             if column not in used:
                 chances = self.likelihoods(path, column) @ self.belief(path)
                 nexts = [[*path, (column, v)] for v in range(len(chances))]

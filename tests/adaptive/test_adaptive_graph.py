@@ -17,7 +17,7 @@ from etana.kernels import choice
 from etana.kernels import graph as kernel
 from etana.kernels.rules import normalise
 from etana.likelihood import Counts
-from etana.policies.instance_choice import ASK_ON, scale_of
+from etana.policies.instance_choice import ASK_ON, STOP_THERE, scale_of
 from etana.policies.situation import Situation
 from etana.table import read_table
 from etana.walks import generic
@@ -67,9 +67,22 @@ def check_state(graph, twin, node):
 def test_plans_are_the_best_of_all(seed, m, levels):
     """Looking ahead against every plan of so many steps, at states that rows reach."""
     data = made(seed, n_features=1 + seed % 4)
-    graph = data.graph(ASK_ON, m, levels=levels)
+    graph = data.graph(STOP_THERE, m, levels=levels)
     data.walk(graph)
-    twin = Twin(data, ASK_ON, m)
+    check_plans(graph, Twin(data, STOP_THERE, m), levels)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 2))
+def test_plans_know_what_the_rule_expects_where_they_end(seed, levels):
+    """Looking ahead against every plan of so many steps that goes on by information and the rule."""
+    data, rule = made(seed, n_features=1 + seed % 5, free=False), rule_of(seed)
+    graph = data.graph(rule, levels=levels)
+    data.walk(graph)
+    check_plans(graph, Twin(data, rule, np.inf), levels)
+
+
+def check_plans(graph, twin, levels):
     for node in range(min(graph.n_nodes, 8)):
         state, path = graph.node(node), path_of(graph, node)
         cost, paying = twin.plan(path, levels)

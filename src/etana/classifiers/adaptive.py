@@ -47,8 +47,9 @@ class AdaptiveClassifier(BinnedClassifier):
     look_ahead : bool, int or "auto"
         False: the next feature is the one with most information per price. A number of steps, or True for as many as
         are affordable: it is the first of the plan of so many steps that is expected to cost least, and where no such
-        plan pays it is time to stop. "auto" looks ahead where there are few enough features, unless held-out training
-        rows cost less without by more than a standard error.
+        plan pays it is time to stop. Where a plan ends, the stopping rule says what lies beyond. "auto" looks
+        ahead where there are few enough features, unless held-out training rows cost less without by more than a
+        standard error.
     walks : {"rows", "model"}
         What the stopping rule is learnt from: held-out training rows, or instances drawn from the model.
     max_features : int, optional

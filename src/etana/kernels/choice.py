@@ -75,6 +75,8 @@ class Offers(NamedTuple):
     bound : float64 (C,)
         ``bound[r]`` is the most that candidate ``rank[r]``, or any after it, can tell per price.
     n_groups : int
+    cheapest : float
+        The least of all prices.
     """
 
     full: np.ndarray
@@ -83,6 +85,7 @@ class Offers(NamedTuple):
     rank: np.ndarray
     bound: np.ndarray
     n_groups: int
+    cheapest: float
 
 
 class ChoiceTerms(NamedTuple):
@@ -93,7 +96,8 @@ class ChoiceTerms(NamedTuple):
     mistakes, regrets : float64 (N, N)
         Misclassification costs, and the same above the least of each row.
     rule : float64 (N_BASIS,)
-        Coefficients of the stopping rule on the basis of :func:`describe`.
+        Coefficients of the stopping rule on the basis of :func:`describe`. Where steps are looked ahead, it says what
+        lies beyond them; with zeros nothing does.
     scale : float
         The unit of the rule.
     floor : float
@@ -221,7 +225,7 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, ce
     """The feature with most information per price (a price below ``floor`` counts as that), its information and its
     price; -1 if none that is left, and costs no more than is ``left`` of the money, tells anything or is free."""
     _, _, _, offsets, table, negentropy, radius, m = evidence
-    full, discounted, group, rank, bound, _ = offers
+    full, discounted, group, rank, bound, _, _ = offers
     marginal = n_rows == 0 or m == np.inf
     best, best_rate, best_gain, best_price = -1, 0.0, 0.0, 0.0
     free = -1
@@ -259,77 +263,6 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, ce
 
 
 @njit(nogil=True, cache=True)
-def look_ahead(belief, rows, n_rows, used, bought, levels, left, evidence, offers, mistakes):
-    """Least expected cost when at most ``levels`` more features are asked and no more than is ``left`` is spent, the
-    first of them (-1 to stop), and its price.
-
-    A plan is given up as soon as it costs as much as the best one so far.
-    """
-    codes, offsets = evidence.codes, evidence.offsets
-    best, best_feature, least_price = stop_cost(belief, mistakes), -1, 0.0
-    if levels == 0:
-        return best, best_feature, least_price
-    n_classes = belief.size
-    after, inside = np.empty(n_classes), np.empty(n_rows, dtype=np.int64)
-    for feature in offers.rank:
-        if used[feature]:
-            continue
-        price = price_of(feature, bought, offers)
-        # Going on costs at least the price, whatever the answers are.
-        if price >= best or price > left:
-            continue
-        n_values = offsets[feature + 1] - offsets[feature]
-        cells = np.empty((n_values, n_classes))
-        path_likelihoods(feature, rows, n_rows, evidence, cells)
-        group = offers.group[feature]
-        used[feature] = True
-        if group >= 0:
-            bought[group] += 1
-        total = price
-        for v in range(n_values):
-            chance = 0.0
-            for i in range(n_classes):
-                after[i] = belief[i] * cells[v, i]
-                chance += after[i]
-            if chance <= 0.0:
-                continue
-            for i in range(n_classes):
-                after[i] /= chance
-            n_inside = narrow(codes[feature], v, rows, n_rows, inside) if levels > 1 else 0
-            ahead, _, _ = look_ahead(
-                after, inside[:n_inside], n_inside, used, bought, levels - 1, left - price, evidence, offers, mistakes
-            )
-            total += chance * ahead
-            if total >= best:
-                break
-        used[feature] = False
-        if group >= 0:
-            bought[group] -= 1
-        if total < best * (1 - _TINY):
-            best, best_feature, least_price = total, feature, price
-    return best, best_feature, least_price
-
-
-@njit(nogil=True, cache=True)
-def plan(belief, used, bought, rows, n_rows, evidence, offers, setting, left, cells):
-    """The first feature of the best plan of so many steps (-1: stop), its information, its price, and what the plan
-    is expected to cost."""
-    ahead, feature, price = look_ahead(
-        belief, rows[:n_rows], n_rows, used, bought, setting.levels, left, evidence, offers, setting.mistakes
-    )
-    if feature < 0:
-        for candidate in offers.rank:  # what costs nothing is asked, whether it can change the decision or not
-            if not used[candidate] and price_of(candidate, bought, offers) == 0.0:
-                feature, price = candidate, 0.0
-                break
-        if feature < 0:
-            return feature, 0.0, 0.0, ahead
-    offsets = evidence.offsets
-    path_likelihoods(feature, rows, n_rows, evidence, cells)
-    return feature, information(belief, cells, offsets[feature + 1] - offsets[feature]), price, ahead
-
-
-@njit(nogil=True, cache=True)
 def describe(belief, mistakes, scale, price, gain, facts):
     """The basis of the stopping rule: 1, g, entropy, Gini index, roots and squares, the next price and information."""
     # In units of the scale and of log N: another currency or more classes leaves them of the same size.
@@ -362,19 +295,122 @@ def advantage(facts, rule):
 
 
 @njit(nogil=True, cache=True)
-def stops(facts, depth, rule, least, deepest):
-    """Whether to stop: by the rule, going on is expected to cost no less than stopping.
+def estimate(stop, price, facts, rule, scale):
+    """What going on is expected to cost by the rule, kept between what is certain: at least the price, at most what
+    stopping costs."""
+    return min(max(stop + scale * advantage(facts, rule), min(price, stop)), stop)
 
-    A free feature is always asked; none that costs more than ``g / least`` ever is.
+
+@njit(nogil=True, cache=True)
+def leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, facts):
+    """What a state is worth where a plan ends: stopping, or going on by information and the rule if that is less.
+
+    Answers are those of naive Bayes: how many rows share a path that nobody has walked is not looked up.
     """
-    if depth >= deepest:
+    stop = stop_cost(belief, setting.mistakes)
+    if stop <= offers.cheapest:
+        return stop
+    none = np.empty(0, dtype=np.int64)
+    feature, gain, price = choose(belief, used, bought, none, 0, evidence, offers, setting.floor, left, cells)
+    if feature < 0 or stop <= price:
+        return stop
+    describe(belief, setting.mistakes, setting.scale, price, gain, facts)
+    return estimate(stop, price, facts, setting.rule, setting.scale)
+
+
+@njit(nogil=True, cache=True)
+def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offers, setting, cells, facts):
+    """Least expected cost of plans of up to ``levels`` features that cost no more than is ``left``, the first feature
+    of the best (-1 to stop), and its price.
+
+    ``beyond`` says whether a plan may go on where it ends, by the rule. ``rows`` are those that share the path. A plan
+    is given up as soon as it costs as much as the best one so far.
+    """
+    codes, offsets = evidence.codes, evidence.offsets
+    best, best_feature, least_price = stop_cost(belief, setting.mistakes), -1, 0.0
+    if levels == 0:
+        if beyond:
+            best = leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, facts)
+        return best, best_feature, least_price
+    n_classes = belief.size
+    after, inside = np.empty(n_classes), np.empty(rows.size, dtype=np.int64)
+    for feature in offers.rank:
+        if used[feature]:
+            continue
+        price = price_of(feature, bought, offers)
+        # Going on costs at least the price, whatever the answers are.
+        if price >= best or price > left:
+            continue
+        n_values = offsets[feature + 1] - offsets[feature]
+        own = np.empty((n_values, n_classes))
+        path_likelihoods(feature, rows, rows.size, evidence, own)
+        group = offers.group[feature]
+        used[feature] = True
+        if group >= 0:
+            bought[group] += 1
+        total = price
+        for v in range(n_values):
+            chance = 0.0
+            for i in range(n_classes):
+                after[i] = belief[i] * own[v, i]
+                chance += after[i]
+            if chance <= 0.0:
+                continue
+            for i in range(n_classes):
+                after[i] /= chance
+            n_inside = narrow(codes[feature], v, rows, rows.size, inside) if levels > 1 else 0
+            ahead, _, _ = look_ahead(
+                after, inside[:n_inside], used, bought, levels - 1, beyond, left - price, evidence, offers, setting,
+                cells, facts,
+            )  # fmt: skip
+            total += chance * ahead
+            if total >= best:
+                break
+        used[feature] = False
+        if group >= 0:
+            bought[group] -= 1
+        if total < best * (1 - _TINY):
+            best, best_feature, least_price = total, feature, price
+    return best, best_feature, least_price
+
+
+@njit(nogil=True, cache=True)
+def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, cells, facts):
+    """The first feature of the best plan of so many steps (-1: stop), its information, its price, and what the plan
+    is expected to cost. ``facts`` are scratch."""
+    more = setting.deepest - depth  # features that may still be asked
+    beyond = more > setting.levels and setting.rule.any()
+    ahead, feature, price = look_ahead(
+        belief, rows[:n_rows], used, bought, max(min(setting.levels, more), 0), beyond, left, evidence, offers, setting,
+        cells, facts,
+    )  # fmt: skip
+    if feature < 0:
+        for candidate in offers.rank:  # what costs nothing is asked, whether it can change the decision or not
+            if not used[candidate] and price_of(candidate, bought, offers) == 0.0:
+                feature, price = candidate, 0.0
+                break
+        if feature < 0:
+            return feature, 0.0, 0.0, ahead
+    offsets = evidence.offsets
+    path_likelihoods(feature, rows, n_rows, evidence, cells)
+    return feature, information(belief, cells, offsets[feature + 1] - offsets[feature]), price, ahead
+
+
+@njit(nogil=True, cache=True)
+def stops(facts, depth, setting):
+    """Whether to stop although there is something to ask.
+
+    By the rule, where going on is expected to cost no less than stopping; a plan has seen to that itself. A free
+    feature is always asked; none that costs more than ``g / least`` ever is.
+    """
+    if depth >= setting.deepest:
         return True
     if facts[PRICE] == 0.0:
         return False
     # No answer can save more than the risk: J >= 0 in the paper's Theorem 2.
-    if facts[RISK] <= least * facts[BASIS + 6]:
+    if facts[RISK] <= setting.least * facts[BASIS + 6]:
         return True
-    return advantage(facts, rule) >= 0.0
+    return setting.levels == 0 and advantage(facts, setting.rule) >= 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -383,18 +419,17 @@ def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting,
     stop. What was spent stands in the facts already."""
     ahead, left = 0.0, setting.budget - facts[SPENT]
     if setting.levels > 0:
-        feature, gain, price, ahead = plan(belief, used, bought, rows, n_rows, evidence, offers, setting, left, cells)
+        feature, gain, price, ahead = plan(
+            belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, cells, facts
+        )
     else:
         feature, gain, price = choose(belief, used, bought, rows, n_rows, evidence, offers, setting.floor, left, cells)
     describe(belief, setting.mistakes, setting.scale, price, gain, facts)
     stop = stop_cost(belief, setting.mistakes)
-    if feature < 0 or stops(facts, depth, setting.rule, setting.least, setting.deepest):
+    if feature < 0 or stops(facts, depth, setting):
         facts[AHEAD] = stop
         return feature, True
-    if setting.levels == 0:
-        # The estimate, kept between what is certain: at least the price, at most what stopping costs.
-        ahead = min(max(stop + setting.scale * advantage(facts, setting.rule), min(price, stop)), stop)
-    facts[AHEAD] = ahead
+    facts[AHEAD] = ahead if setting.levels > 0 else estimate(stop, price, facts, setting.rule, setting.scale)
     return feature, False
 
 

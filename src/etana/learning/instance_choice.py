@@ -52,7 +52,7 @@ _DEEPEST = 64  # and after this many features
 _FREE = 1e-9
 _WALKS = 4096
 _MOST_STEPS = 3  # that are looked ahead
-_MOST_WORK = 3e8  # cells that may be looked at for it, over all training rows
+_MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _NO_LIMIT = 2**31 - 1
 
@@ -124,7 +124,7 @@ def learn_paths(
     beliefs = PathCounts.learn(binner, counts, every, priors, per)
     ways = _ways(beliefs, settings)
     # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
-    needed = len(ways) > 1 or (settings.walks == "rows" and not ways[0].levels) or settings.temperature == "auto"
+    needed = len(ways) > 1 or settings.walks == "rows" or settings.temperature == "auto"
     silent = np.array(counts.silent, dtype=np.int64)
     held_out = _held_out(every, binner, bins_given, priors, per, settings.seed, silent) if needed else ()
     return LearntPaths(beliefs, tuple(held_out))
@@ -173,8 +173,10 @@ def fit_choice(
             heat, _ = coolest(lambda t: held.paid(chosen, t))
         judgement, rule = held.paid(chosen, heat).judgement(), held.rule(chosen, heat)
     beliefs = paths.beliefs.with_strength(chosen.m).at_temperature(heat)
-    if settings.walks == "model" and not chosen.levels:
-        rule, judgement = fit_rule(_drawn(beliefs, prices, mistakes, settings)), None
+    if settings.walks == "model" or not paths.held_out:
+        rule = fit_rule(_drawn(beliefs, prices, mistakes, settings))
+        # Held-out rows walked by another rule, where the rule alone says when to stop.
+        judgement = judgement if chosen.levels else None
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, most_features=settings.deepest,
         levels=chosen.levels, most_states=settings.max_nodes, seed=settings.seed,
@@ -215,7 +217,8 @@ def _affordable(beliefs: PathCounts) -> int:
     n_features, n_rows = beliefs.codes.shape
     branching = float(beliefs.offsets[-1])
     for levels in range(_MOST_STEPS, 1, -1):
-        if n_rows * branching ** (levels - 1) * n_features * _ROWS_AHEAD <= _MOST_WORK:
+        # Of deeper plans fewer are given up early: a cell of three steps takes twice as long as one of two.
+        if (levels - 1) * n_rows * branching ** (levels - 1) * n_features * _ROWS_AHEAD <= _MOST_WORK:
             return levels
     return 0
 
@@ -254,9 +257,11 @@ class _HeldOutWalks:
 
     def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
         parts = []
+        # What plans do not see is worth what information and the rule make of it.
+        beyond = self.rule(Way(way.m, 0), temperature) if way.levels else ASK_ON
         for part in self.paths.held_out:
             beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
-            graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels)
+            graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels, beyond)
             # A graph without limit holds all rows at once, so the first part is the whole.
             _, last, ends = next(graph.retrace(part.codes))
             parts.append(Walks.of(graph, ends[:last]))
@@ -265,7 +270,8 @@ class _HeldOutWalks:
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
         stops, decided = walks.stops(rule), walks.decided(rule)
         costs = scale * walks.costs(rule, self.truth, self.mistakes / scale)
-        return Paid(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows), rule
+        judged = Paid(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows)
+        return judged, beyond if way.levels else rule
 
 
 def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:
@@ -286,11 +292,12 @@ def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float
 
 
 def _open_graph(
-    beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0
-) -> Graph:
+    beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0,
+    rule: np.ndarray = ASK_ON,
+) -> Graph:  # fmt: skip
     """A graph that asks on and on, or as long as looking ahead finds a plan that pays."""
     policy = InstanceChoice(
-        beliefs.candidates, beliefs.priors, prices, mistakes, ASK_ON, least=1.0 if levels else _LEAST,
+        beliefs.candidates, beliefs.priors, prices, mistakes, rule, least=1.0 if levels else _LEAST,
         most_features=min(settings.deepest, _DEEPEST), levels=levels, most_states=_NO_LIMIT,
     )  # fmt: skip
     return Graph(beliefs, policy)

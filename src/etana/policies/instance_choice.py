@@ -4,7 +4,8 @@ There are two ways to choose. *Information*: the feature that tells most about t
 linear rule on a few numbers of the state says that going on would cost no less than stopping
 (:func:`etana.kernels.choice.describe`; :mod:`etana.learning.walks` fits the rule to walks of held-out rows).
 *Look-ahead*: the first step of the plan of a few steps that is expected to cost least, and stop where no plan pays;
-this sees tests that pay only together, and prices that differ.
+this sees tests that pay only together, and prices that differ. Where a plan ends, going on by information and the rule
+is worth what the rule says: a rare class may need more answers to come in doubt than can be looked ahead.
 
 Any beliefs with likelihoods serve. For :class:`~etana.beliefs.PathCounts` what is chosen at a state is worked out by
 compiled loops; for others by the same arithmetic on the likelihoods that they give, column by column.
@@ -32,9 +33,10 @@ from etana.policies.situation import ORDINARY, Situation
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["ASK_ON", "InstanceChoice", "scale_of"]
+__all__ = ["ASK_ON", "STOP_THERE", "InstanceChoice", "scale_of"]
 
 ASK_ON = np.array([-1.0, *np.zeros(kernel.N_BASIS - 1)])  # the rule that never stops
+STOP_THERE = np.zeros(kernel.N_BASIS)  # the rule that always does: with it, plans end after so many steps
 _FREE = 1e-9
 _NO_LIMIT = 2**31 - 1
 _REMEMBERED = 2**14  # states
@@ -58,7 +60,8 @@ class InstanceChoice(Policy):
         Columns that can be asked for, ascending.
     priors : array (N,)
     rule : array (8,)
-        Coefficients of the stopping rule on the basis of :func:`etana.kernels.choice.describe`.
+        Coefficients of the stopping rule on the basis of :func:`etana.kernels.choice.describe`; where steps are looked
+        ahead, of what lies beyond them.
     least : float
         A state stops if its expected cost of a mistake is at most this many times the next price.
     most_features : int
@@ -117,12 +120,14 @@ class InstanceChoice(Policy):
         full, discounted = self.prices.full[self.candidates], self.prices.discounted[self.candidates]
         # Radius is the most a candidate can tell, its lower price the least it can cost: their ratio bounds its rate at
         # every state. Sorted by it, a search ends at the first candidate whose bound is below the best rate found.
-        rate = radius / np.maximum(np.minimum(full, discounted), self.setting.floor)
+        lower = np.minimum(full, discounted)
+        rate = radius / np.maximum(lower, self.setting.floor)
         rank = np.argsort(-rate, kind="stable")
         # Groups are numbered anew among the candidates, so that counts of them stay short.
         _, group = np.unique(self.prices.group[self.candidates], return_inverse=True)
         group = np.where(self.prices.group[self.candidates] < 0, -1, group).astype(np.int64)
-        return Offers(full, discounted, group, rank, rate[rank], int(group.max(initial=-1)) + 1)
+        n_groups, cheapest = int(group.max(initial=-1)) + 1, float(lower.min(initial=np.inf))
+        return Offers(full, discounted, group, rank, rate[rank], n_groups, cheapest)
 
     def __getstate__(self) -> dict[str, Any]:
         # What can be worked out again is not copied: the memory of a service is not for a file.
@@ -154,8 +159,8 @@ class InstanceChoice(Policy):
         return f"a choice for each instance, {how}"
 
     def at_prices(self, prices: ResolvedCosts) -> Policy | None:
-        """The same plans at other prices; None where a stopping rule was fitted, for that needs walks."""
-        return replace(self, prices=prices) if self.levels else None
+        """The same plans at other prices; None where a rule was fitted, for that needs walks."""
+        return replace(self, prices=prices) if self.levels and not self.rule.any() else None
 
     def within(self, budget: float) -> Policy:
         """The same choice among what fits; plans know what is left of the money."""
@@ -267,20 +272,19 @@ class InstanceChoice(Policy):
         # No bound is known for beliefs in general, so every candidate is looked at, in the order of columns.
         offers = self.offers(np.full(self.candidates.size, np.inf))
         used, bought = self._bought(knowledge, situation, offers)
-        chosen = self._plan if self.levels else self._most_per_price
-        s = self._terms(situation)
+        s, depth, ahead = self._terms(situation), len(situation.asked(knowledge)), 0.0
         left = s.budget - facts[kernel.SPENT]
-        feature, gain, price, ahead = chosen(knowledge, belief, used, bought, offers, left)
+        if self.levels:
+            more = max(s.deepest - depth, 0)
+            feature, gain, price, ahead = self._plan(knowledge, belief, used, bought, offers, more, left)
+        else:
+            feature, gain, price = self._most_per_price(knowledge, belief, used, bought, offers, left)
         kernel.describe(belief, s.mistakes, s.scale, price, gain, facts)
         stop = float(stop_cost(belief, s.mistakes))
         facts[kernel.AHEAD] = stop
-        if feature < 0 or kernel.stops(facts, len(situation.asked(knowledge)), s.rule, s.least, s.deepest):
+        if feature < 0 or kernel.stops(facts, depth, s):
             return feature, True
-        if not self.levels:
-            ahead = stop + s.scale * float(kernel.advantage(facts, s.rule))
-            # What is estimated is kept between what is certain: at least the price, at most stopping now.
-            ahead = min(max(ahead, min(price, stop)), stop)
-        facts[kernel.AHEAD] = ahead
+        facts[kernel.AHEAD] = ahead if self.levels else kernel.estimate(stop, price, facts, s.rule, s.scale)
         return feature, False
 
     def _most_per_price(
@@ -291,7 +295,7 @@ class InstanceChoice(Policy):
         bought: np.ndarray,
         offers: Offers,
         left: float,
-    ) -> tuple[int, float, float, float]:
+    ) -> tuple[int, float, float]:
         best, best_rate, best_gain, best_price, free = -1, 0.0, 0.0, 0.0, -1
         for feature in np.flatnonzero(~used).tolist():
             price = float(kernel.price_of(feature, bought, offers))
@@ -304,7 +308,7 @@ class InstanceChoice(Policy):
             # Rates that agree to twelve digits are equal: rounding must not choose, the first in the order does.
             if gain > _TINY and gain / per > best_rate * (1 + _TINY):
                 best, best_rate, best_gain, best_price = feature, gain / per, gain, price
-        return (best if best >= 0 else free), best_gain, best_price, 0.0
+        return (best if best >= 0 else free), best_gain, best_price
 
     def _plan(
         self,
@@ -313,9 +317,11 @@ class InstanceChoice(Policy):
         used: np.ndarray,
         bought: np.ndarray,
         offers: Offers,
+        more: int,
         left: float,
     ) -> tuple[int, float, float, float]:
-        ahead, feature, price = self._look_ahead(knowledge, belief, used, bought, offers, self.levels, left)
+        levels, beyond = min(self.levels, more), more > self.levels and bool(self.rule.any())
+        ahead, feature, price = self._look_ahead(knowledge, belief, used, bought, offers, levels, beyond, left)
         if feature < 0:
             free = [f for f in np.flatnonzero(~used).tolist() if kernel.price_of(f, bought, offers) == 0.0]
             if not free:
@@ -332,11 +338,14 @@ class InstanceChoice(Policy):
         bought: np.ndarray,
         offers: Offers,
         levels: int,
+        beyond: bool,
         left: float,
     ) -> tuple[float, int, float]:
         """Least expected cost of plans of so many steps, the first feature of the best (-1: stop), and its price."""
         best, best_feature, least_price = float(stop_cost(belief, self.setting.mistakes)), -1, 0.0
         if levels == 0:
+            if beyond:
+                best = self._leaf_cost(knowledge, belief, used, bought, offers, left)
             return best, best_feature, least_price
         beliefs = knowledge.beliefs  # type: ignore[attr-defined]
         for feature in np.flatnonzero(~used).tolist():
@@ -352,14 +361,30 @@ class InstanceChoice(Policy):
                 chance = float(belief @ likelihood)
                 if chance > 0:
                     after = beliefs.after_code(knowledge, column, code)
-                    total += (
-                        chance
-                        * self._look_ahead(after, after.posteriors[0], known, paid, offers, levels - 1, left - price)[0]
-                    )
+                    then = after, after.posteriors[0], known, paid, offers, levels - 1, beyond, left - price
+                    total += chance * self._look_ahead(*then)[0]
             # Of equal plans the first stands; stopping before all others.
             if total < best * (1 - _TINY):
                 best, best_feature, least_price = total, feature, price
         return best, best_feature, least_price
+
+    def _leaf_cost(
+        self,
+        knowledge: Knowledge,
+        belief: np.ndarray,
+        used: np.ndarray,
+        bought: np.ndarray,
+        offers: Offers,
+        left: float,
+    ) -> float:
+        """What a state is worth where a plan ends; see :func:`etana.kernels.choice.leaf_cost`."""
+        s, facts = self.setting, np.zeros(kernel.N_FACTS)
+        stop = float(stop_cost(belief, s.mistakes))
+        feature, gain, price = self._most_per_price(knowledge, belief, used, bought, offers, left)
+        if feature < 0 or stop <= price:
+            return stop
+        kernel.describe(belief, s.mistakes, s.scale, price, gain, facts)
+        return float(kernel.estimate(stop, price, facts, s.rule, s.scale))
 
     def questions(self, expectation: Expectation) -> list[Askable]:
         """The candidates at full price; which of them is asked depends on the answers."""
@@ -382,6 +407,8 @@ class InstanceChoice(Policy):
         if not np.isfinite(rule).all():
             raise InputError("the stopping rule is not finite")
         levels = stored.whole("levels", 0, _MOST_LEVELS)
+        if levels and np.array_equal(rule, ASK_ON):
+            rule = STOP_THERE  # a file from when plans knew of nothing beyond their end
         # A plan for every answer to every candidate, levels deep: a file must not be able to stop the machine.
         values = float(np.diff(beliefs.binner.cell_offsets)[beliefs.columns].sum())  # type: ignore[attr-defined]
         if values**levels > _MOST_PLANS:
