@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
-from etana import AdaptiveClassifier, ETANAClassifier, SequentialClassifier
+from etana import AdaptiveClassifier, ETANAClassifier
 from etana.cli import app
 from etana.errors import InputError
 from etana.modelfile import load_model
@@ -102,9 +102,6 @@ def test_many_classes_and_models_without_a_graph(wine):
     rng = np.random.default_rng(0)
     many = AdaptiveClassifier(0.01, m=5.0, look_ahead=False).fit(table, rng.integers(0, 11, len(y)))
     GraphDisplay.from_estimator(many)
-    sequential = SequentialClassifier(feature_costs=0.01, max_features=2).fit(table, y)
-    with pytest.raises(InputError, match=r"does not know how likely each answer is.*PolicyDisplay"):
-        GraphDisplay.from_estimator(sequential)
     with pytest.raises(InputError, match=r"no fixed order.*GraphDisplay"):
         PolicyDisplay.from_estimator(many)
 

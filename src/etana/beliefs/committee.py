@@ -184,6 +184,18 @@ class Committee(Beliefs):
             posteriors[np.searchsorted(part.rows, half.rows)] += share * half.posteriors
         return part._replace(posteriors=posteriors)
 
+    def words_of(self, split: Split) -> tuple[str, str]:
+        """What lies inside of a split, and what outside."""
+        labels = self.levels.get(split.column)
+        if labels is not None:
+            within = [str(label) for code, label in enumerate(labels) if split.least <= code <= split.most]
+            return " or ".join(within), "another or missing"
+        if split.least == -np.inf:
+            return f"≤ {split.most:.4g}", f"> {split.most:.4g} or missing"
+        if split.most == np.inf:
+            return f"≥ {split.least:.4g}", f"< {split.least:.4g} or missing"
+        return f"{split.least:.4g} to {split.most:.4g}", "another or missing"
+
     def _chain_of(self, column: int) -> Prefixed | None:
         return next((region.chain for region in self.regions if column in region.chain.order), None)
 

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from etana.commands.money import money
 from etana.commands.worth import worth_asking
 from etana.model import Model
-from etana.reading import can_be_read, export_text
+from etana.reading import can_be_read, decided_from, export_text
 from etana.table import plain_value
 
 __all__ = ["doubts", "show_model"]
@@ -79,7 +79,6 @@ def show_model(model: Model, most: int = 20) -> None:
     ):
         facts.add_row(name, escape(value))
     console.print(facts)
-    # A tree of answers can be read only where the chance of each answer is known.
     if model.order is not None or not can_be_read(model):
         console.print(_order(model, most))
     else:
@@ -105,9 +104,16 @@ def _order(model: Model, most: int) -> Grid:
     first = model.questions()[:most]
     how = "in the order they are asked" if model.order is not None else "asked of most instances first"
     table = Grid(title=f"The first {len(first)} features, {how}")
-    for heading in ("", "feature", "price", "chance to be asked"):
-        table.add_column(heading, justify="left" if heading == "feature" else "right")
+    decided = _decided(model)
+    for heading in ("", "feature", "price", "chance to be asked", *(["or decided, if sure"] if decided else [])):
+        table.add_column(heading, justify="left" if heading in ("feature", "or decided, if sure") else "right")
     for k, question in enumerate(first):
-        name = escape(model.column_names[question.column])
-        table.add_row(str(k + 1), name, money(question.price), f"{question.chance or 0.0:.1%}")
+        cells = escape(model.column_names[question.column]), money(question.price), f"{question.chance or 0.0:.1%}"
+        table.add_row(str(k + 1), *cells, escape(decided.get(question.column, "")))
     return table
+
+
+def _decided(model: Model) -> dict[int, str]:
+    """How sure one must be to decide instead of being asked each column, where no tree of answers tells."""
+    steps = [] if model.beliefs.has_likelihoods else model.policy.outline(model.beliefs) or []
+    return {step.asks: decided_from(model.classes, step.sure) for step in steps if step.asks >= 0}

@@ -263,9 +263,9 @@ def learn_tree_stopping(
         RegressionStopping(prices.in_order(region.chain.order, bought[i]), mistakes, tuple(stages[i]), expectation)
         for i, region in enumerate(regions)
     ]
-    reach = _reach(learnt, ahead.asked, weights, bought)
+    reach, arrivals = _reach(learnt, ahead.asked, weights, bought)
     orders = tuple(region.chain.order for region in regions)
-    return PolicyTree(orders, tuple(rules), reach, prices, mistakes, expectation)
+    return PolicyTree(orders, tuple(rules), reach, arrivals, prices, mistakes, expectation)
 
 
 def best_within(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray, budget: float) -> PolicyTree:
@@ -283,12 +283,16 @@ def _spent(region: Region, prices: ResolvedCosts, dropped: list[int]) -> np.ndar
     return before + np.cumsum(prices.in_order(region.chain.order, dropped))
 
 
-def _reach(learnt: LearntRegions, asked: np.ndarray, weights: np.ndarray, bought: list[list[int]]) -> np.ndarray:
-    """Share of the rows that each region asks for each column of its order."""
+def _reach(
+    learnt: LearntRegions, asked: np.ndarray, weights: np.ndarray, bought: list[list[int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the rows that each region asks for each column of its order, and that come to it."""
     regions = learnt.beliefs.regions
     out = np.zeros((len(regions), max(region.chain.order.size for region in regions)))
+    arrivals = np.zeros(len(regions))
     for i, region in enumerate(regions):
-        rows = learnt.rows[i]
+        own, known = weights[learnt.rows[i]], asked[learnt.rows[i]] - len(bought[i])
+        arrivals[i] = own[known >= region.entered].sum()
         for place in range(region.entered, region.chain.order.size):
-            out[i, place] = weights[rows][asked[rows] - len(bought[i]) > place].sum()
-    return out
+            out[i, place] = own[known > place].sum()
+    return out, arrivals

@@ -8,6 +8,7 @@ import numpy as np
 
 from etana.errors import InputError
 from etana.plots._canvas import GRID, INK, MAIN, MUTED, PALE, class_colour, drawing_axes, label
+from etana.plots._order_card import CARD_WIDTH, card_height, draw_card
 from etana.plots._outcome import model_of
 from etana.reading import Branch, branches, can_be_read
 
@@ -15,7 +16,7 @@ __all__ = ["GraphDisplay"]
 
 _STEP, _WIDTH, _HEIGHT = 3.4, 1.9, 0.72  # from column to column, and of a box
 _INCHES_PER_COLUMN, _INCHES_PER_LEAF = 2.9, 0.42
-_NAME, _LABEL, _ANSWER = 24, 18, 17
+_NAME, _LABEL, _ANSWER = 24, 18, 21
 _WIDEST_LINE = 7.0
 
 
@@ -24,6 +25,10 @@ class GraphDisplay:
 
     A box is a question with its price, an edge an answer, as wide as the share of instances that the model expects to
     give it, and a coloured box a decision with how sure it is. A dotted box stands for questions that are not drawn.
+
+    Where the chances of answers are not known, boxes are the splits of a policy tree, edges as wide as the share of
+    training rows, and each region is a card with its order: the price of each question, the share of all rows that is
+    asked it, and how sure one must be to decide instead, the other classes being as likely as in the region.
 
     Parameters
     ----------
@@ -36,7 +41,7 @@ class GraphDisplay:
     Attributes
     ----------
     positions : array (n, 2)
-        Where each state stands: column, and place from the top.
+        Where each state stands: column, and place from the top; questions of a card stand where the card does.
     ax_, figure_ : matplotlib Axes and Figure
         Set by :meth:`plot`.
 
@@ -58,7 +63,8 @@ class GraphDisplay:
             raise InputError("there are no states to draw; give those of etana.reading.branches")
         self.classes = np.asarray(classes)
         self.names = names
-        self.positions = _places(self.branches)
+        self._blocks = _blocks(self.branches)
+        self.positions = _places(self.branches, self._blocks)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, max_depth: int = 3, least: float = 0.01) -> Self:
@@ -66,18 +72,18 @@ class GraphDisplay:
 
         Parameters
         ----------
-        estimator : fitted classifier over bins, or its Model
+        estimator : fitted classifier, or its Model
         ax : matplotlib Axes, optional
         max_depth : int
-            Questions after which a branch is cut short.
+            Answers after which a branch is cut short.
         least : float
             Branches that are reached by a smaller share of instances than this are left out.
         """
         model = model_of(estimator)
         if not can_be_read(model):
             raise InputError(
-                f"{type(estimator).__name__} does not know how likely each answer is, so that its questions cannot be "
-                "drawn; draw where it stops: etana.plots.PolicyDisplay"
+                f"{type(estimator).__name__} does not know how likely each answer is, and its policy has no order, so "
+                "that its questions cannot be drawn; draw what rows were asked: etana.plots.ExamplePathsDisplay"
             )
         if not max_depth >= 0 or not 0 <= least <= 1:
             raise InputError(
@@ -88,8 +94,29 @@ class GraphDisplay:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches at which all text can be read."""
-        columns, places = self.positions.max(axis=0) + 1
-        return max(_INCHES_PER_COLUMN * float(columns), 4.0), max(_INCHES_PER_LEAF * float(places) + 0.3, 1.6)
+        right, bottom = self._extent()
+        width = _INCHES_PER_COLUMN * (right + _WIDTH / 2 + _STEP - _WIDTH) / _STEP
+        return max(width, 4.0), max(_INCHES_PER_LEAF * (bottom + 0.5) + 0.3, 1.6)
+
+    def _extent(self) -> tuple[float, float]:
+        """How far the drawing reaches to the right and down."""
+        ends = [(self._left(b) + self._width(b), self.positions[b[0], 1] + self._height(b) / 2) for b in self._blocks]
+        right, bottom = np.array(ends).max(axis=0).tolist()
+        return right, bottom
+
+    def _is_card(self, block: list[int]) -> bool:
+        """An order of its own; a question that parts rows, or stands alone in a tree of answers, is a box."""
+        head = self.branches[block[0]]
+        return head.sure is not None and head.asks >= 0 and not any(b.parent == block[-1] for b in self.branches)
+
+    def _left(self, block: list[int]) -> float:
+        return float(self.positions[block[0], 0]) * _STEP - _WIDTH / 2
+
+    def _width(self, block: list[int]) -> float:
+        return CARD_WIDTH if self._is_card(block) else _WIDTH
+
+    def _height(self, block: list[int]) -> float:
+        return card_height([self.branches[k] for k in block]) if self._is_card(block) else _HEIGHT
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; new axes are as large as the graph needs."""
@@ -98,13 +125,17 @@ class GraphDisplay:
         if fresh:
             ax.figure.set_size_inches(*self.size)
         for position, branch in enumerate(self.branches):
-            if branch.parent >= 0:
+            if branch.parent >= 0 and not branch.goes_on_from(self.branches[branch.parent]):
                 self._edge(ax, position, branch)
-        for position, branch in enumerate(self.branches):
-            self._box(ax, position, branch)
-        columns, places = self.positions.max(axis=0)
-        ax.set_xlim(-_WIDTH / 2 - 0.1, columns * _STEP + _WIDTH / 2 + 0.1)
-        ax.set_ylim(places + 0.6, -0.6)
+        for block in self._blocks:
+            if self._is_card(block):
+                self._card(ax, block)
+            else:
+                for position in block:
+                    self._box(ax, position, self.branches[position])
+        right, bottom = self._extent()
+        ax.set_xlim(-_WIDTH / 2 - 0.1, right + 0.1)
+        ax.set_ylim(bottom + 0.24, -0.6)
         ax.axis("off")
         return self
 
@@ -118,11 +149,16 @@ class GraphDisplay:
         words = f"{label(branch.answer, _ANSWER)}  {_percent(branch.reach)}"
         ax.text(end - 0.04, place - 0.06, words, ha="right", va="bottom", fontsize=6.5, color=MUTED, zorder=3)
 
+    def _card(self, ax: Any, block: list[int]) -> None:
+        states = [self.branches[k] for k in block]
+        top = float(self.positions[block[0], 1]) - card_height(states) / 2
+        draw_card(ax, self._left(block), top, states, [self._name(state.asks) for state in states], self.classes)
+
     def _box(self, ax: Any, position: int, branch: Branch) -> None:
         from matplotlib.patches import FancyBboxPatch
 
         column, place = self.positions[position]
-        decides = branch.asks < 0
+        decides = branch.asks < 0 and branch.decides >= 0
         face = PALE
         if decides:
             face = class_colour(branch.decides, self.classes.size) or MAIN
@@ -136,31 +172,50 @@ class GraphDisplay:
         ax.text(column * _STEP, place, self._words(branch), ha="center", va="center", fontsize=7.5, color=ink,
                 linespacing=1.15, zorder=3)  # fmt: skip
 
+    def _name(self, column: int) -> str:
+        return self.names[column] if self.names is not None else f"feature {column}"
+
     def _words(self, branch: Branch) -> str:
+        if branch.asks < 0 and branch.decides < 0:
+            return "decide"
         if branch.asks < 0:
             sure = _percent(float(branch.belief[branch.decides]))
             return f"{label(self.classes[branch.decides], _LABEL)}\n{sure} sure"
-        name = self.names[branch.asks] if self.names is not None else f"feature {branch.asks}"
-        return f"{label(name, _NAME)}{'?' * (not branch.cut)}\nprice {branch.price:.4g}{' …' * branch.cut}"
+        name = label(self._name(branch.asks), _NAME)
+        return f"{name}{'?' * (not branch.cut)}\nprice {branch.price:.4g}{' …' * branch.cut}"
 
 
-def _places(states: list[Branch]) -> np.ndarray:
+def _blocks(states: list[Branch]) -> list[list[int]]:
+    """States that stand together: a question, and those that follow it by going on."""
+    blocks: list[list[int]] = []
+    for position, branch in enumerate(states):
+        if branch.parent >= 0 and branch.goes_on_from(states[branch.parent]):
+            blocks[-1].append(position)
+        else:
+            blocks.append([position])
+    return blocks
+
+
+def _places(states: list[Branch], blocks: list[list[int]]) -> np.ndarray:
     """Leaves one below the other, every question in the middle of its answers."""
     places = np.zeros((len(states), 2))
     ends: list[list[int]] = [[] for _ in states]
-    for position, branch in enumerate(states):
-        places[position, 0] = branch.depth
-        if branch.parent >= 0:
-            ends[branch.parent].append(position)
-    leaf = 0
-    for position in range(len(states)):  # reading order meets leaves from top to bottom
-        if not ends[position]:
-            places[position, 1] = leaf
-            leaf += 1
-    for position in range(len(states) - 1, -1, -1):
-        if ends[position]:
-            first, last = ends[position][0], ends[position][-1]
-            places[position, 1] = (places[first, 1] + places[last, 1]) / 2
+    for block in blocks:
+        head = states[block[0]]
+        places[block, 0] = head.depth
+        if head.parent >= 0:
+            ends[head.parent].append(block[0])
+    top = -0.5
+    for block in blocks:  # reading order meets leaves from top to bottom
+        if not ends[block[-1]]:
+            card = states[block[0]].sure is not None and states[block[0]].asks >= 0
+            room = card_height([states[k] for k in block]) + 1 - _HEIGHT if card else 1.0
+            places[block, 1] = top + room / 2
+            top += room
+    for block in reversed(blocks):
+        if ends[block[-1]]:
+            first, last = ends[block[-1]][0], ends[block[-1]][-1]
+            places[block, 1] = (places[first, 1] + places[last, 1]) / 2
     return places
 
 

@@ -21,6 +21,7 @@ from etana.kernels import rules
 from etana.kernels.rules import Rule
 from etana.policies.decision_graph import DecisionGraph
 from etana.policies.expectation import Expectation
+from etana.policies.outline import Step
 from etana.policies.situation import Situation
 
 if TYPE_CHECKING:
@@ -178,6 +179,11 @@ class Policy(metaclass=ABCMeta):
 
     def decision_graph(self, beliefs: Beliefs) -> DecisionGraph | None:
         """All that can happen, where the policy is a graph of questions already; None if states are met on the way."""
+        return None
+
+    def outline(self, beliefs: Beliefs) -> list[Step] | None:
+        """Its questions in order and where they part, whatever the beliefs know of answers; None if there is no such
+        order."""
         return None
 
     def asking(self, n_features: int) -> Policy | None:

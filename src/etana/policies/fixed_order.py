@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from etana.likelihood import reorder_cells
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.bounds import AskingPolicy, best_solver
 from etana.policies.expectation import Expectation
+from etana.policies.outline import Step, certainty
 from etana.policies.planned import plan_order
 from etana.policies.regression import RegressionStopping
 from etana.policies.rest import RestOfOrder
@@ -100,6 +101,16 @@ class FixedOrder(Policy):
         """That of a solver of the package; one that is Python, somebody's own or a regression, has none."""
         stopping = self.stopping
         return stopping.rule if isinstance(stopping, StoppingPolicy) and stopping.compiled else None
+
+    def outline(self, beliefs: Beliefs) -> list[Step]:
+        """The order, as far as anyone is asked."""
+        priors, steps = beliefs.priors, []
+        reach = 1.0
+        for k, one in enumerate(self.questions(self.expectation)[: self.stopping.horizon]):
+            sure = certainty(partial(self.stopping.stops, k), priors)
+            steps.append(Step(k - 1, "", reach, one.chance or 0.0, one.column, one.price, priors, sure))
+            reach = one.chance or 0.0
+        return steps or [Step(-1, "", 1.0, 0.0, -1, 0.0, priors, np.zeros(priors.size))]
 
     def asking(self, n_features: int) -> Policy | None:
         """The policy that always asks the first so many features; None where no stopping problem is known."""

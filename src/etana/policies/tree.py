@@ -16,7 +16,7 @@ The column that saves most is asked, as long as it saves anything. Each answer c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.expectation import Expectation
+from etana.policies.outline import Step, certainty
 from etana.policies.regression import RegressionStopping
 from etana.policies.situation import ORDINARY, Situation
 
@@ -58,11 +59,14 @@ class PolicyTree(Policy):
         When to stop along each of them.
     reach : array (regions, most columns of an order)
         Chance that a region asks for each column of its order.
+    arrivals : array (regions,)
+        Chance to come to a region.
     """
 
     orders: tuple[np.ndarray, ...]
     rules: tuple[RegressionStopping, ...]
     reach: np.ndarray
+    arrivals: np.ndarray
     prices: ResolvedCosts
     mistakes: np.ndarray
     known_expectation: Expectation
@@ -143,10 +147,32 @@ class PolicyTree(Policy):
         ranked = sorted(chances, key=lambda column: -chances[column])
         return [Askable(column, prices[column], min(chances[column], 1.0)) for column in ranked]
 
+    def outline(self, beliefs: Beliefs) -> list[Step]:
+        """Region by region: its order, and the halves that it falls into."""
+        assert isinstance(beliefs, Committee)
+        steps: list[Step] = []
+        todo: list[tuple[int, int, str]] = [(0, -1, "")]
+        while todo:
+            index, parent, answer = todo.pop()
+            region, rule = beliefs.regions[index], self.rules[index]
+            priors, reach = region.chain.priors, float(self.arrivals[index])
+            if rule.horizon <= region.entered:
+                steps.append(Step(parent, answer, reach, 0.0, -1, 0.0, priors, np.zeros(priors.size)))
+                continue
+            for place in range(region.entered, rule.horizon):
+                asked, column = float(self.reach[index, place]), int(self.orders[index][place])
+                sure = certainty(partial(rule.stops, place), priors)
+                steps.append(Step(parent, answer, reach, asked, column, float(rule.prices[place]), priors, sure))
+                parent, answer, reach = len(steps) - 1, "", asked
+            if region.split is not None:
+                inside, outside = beliefs.words_of(region.split)
+                todo += [(region.split.outside, parent, outside), (region.split.inside, parent, inside)]
+        return steps
+
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The rules, one beside another; the orders are the committee's."""
         rules = {f"rule{i}": rule for i, rule in enumerate(self.rules)}
-        return {"reach": self.reach}, rules
+        return {"reach": self.reach, "arrivals": self.arrivals}, rules
 
     @classmethod
     def restore(
@@ -161,13 +187,14 @@ class PolicyTree(Policy):
         if expectation.reach.size != longest + 1:
             raise InputError(f"the chances to be reached are {expectation.reach.size}, not {longest + 1}")
         reach = stored.within("reach", (len(orders), most), 0.0, 1.0 + 1e-9)
+        arrivals = stored.within("arrivals", (len(orders),), 0.0, 1.0 + 1e-9)
         rules = tuple(
             stored.part(
                 f"rule{i}", RegressionStopping, prices.in_order(order, beliefs.dropped[i]), mistakes, expectation
             )
             for i, order in enumerate(orders)
         )
-        return cls(orders, rules, reach, prices, mistakes, expectation)
+        return cls(orders, rules, reach, arrivals, prices, mistakes, expectation)
 
 
 class _Offers:

@@ -218,7 +218,8 @@ def _graph(model: Model) -> str:
     picture = figure(
         "graph", display.plot, "The first questions",
         "From left to right: each box is a question, each line an answer, as wide as the share of rows that the model "
-        "expects to give it; coloured boxes are decisions. Dotted boxes go on; rare branches are not drawn.",
+        "expects to give it; coloured boxes are decisions. Dotted boxes go on; rare branches are not drawn. A card is "
+        "an order of questions: which share of all rows is asked each, and how sure one must be to decide instead.",
         f"Decision graph of {counted(len(display.branches), 'state')}; the first question is {name}.", display.size,
     )  # fmt: skip
     return section("The policy", picture)

@@ -28,7 +28,10 @@ _WORDS = {
     "coloured where it decides. Dotted lines: 90 % and 99 % sure.",
 }
 _DEPTH, _LEAST = 3, 0.01  # of a decision graph that is drawn
-_GRAPH = "The questions as a graph: from each, the answers lead to the next question or to a decision."
+_GRAPH = (
+    "The questions as a graph: from each, the answers lead to the next question or to a decision. A card is an order "
+    "of questions: how many of all cases are asked each, and how sure the model must be to decide instead."
+)
 _OTHER_WORDS = "The chance that a case gets to each number of features, and that it is decided there."
 
 
