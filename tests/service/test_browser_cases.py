@@ -29,6 +29,8 @@ def server(data, tmp_path_factory, start_server):
     )
     etana.save(etana.AdaptiveClassifier(0.01, random_state=0).fit(*data["breast_cancer"]), folder / "adaptive.etana")
     etana.save(etana.SequentialClassifier(feature_costs=0.02).fit(X, y), folder / "sequential.etana")
+    waits = etana.FeatureCosts(0.01, round=0.1, delayed=list(X.columns))
+    etana.save(etana.ETANAClassifier(waits, ordering="error", temperature=1.0).fit(X, y), folder / "lab.etana")
     return start_server(folder, "--store", ":memory:")
 
 
@@ -159,6 +161,29 @@ def test_the_three_best_next_tests(page, api):
         expect(rows.nth(k).locator("td").nth(1)).to_have_text(f"{one['saving']:.3f}")
     follow(page, rows.nth(1).get_by_role("link").click)
     expect(page.get_by_role("heading", level=1)).to_have_text(best[1]["feature"])
+
+
+def test_a_panel_is_ordered_together_with_the_keyboard_alone(page, api, data):
+    case = start(page, "lab")
+    offered = api.get(f"/v1/cases/{case}", params={"suggestions": 3}).json()["panel"]
+    assert len(offered["features"]) > 1
+    expect(page.locator("#panel b")).to_have_text(", ".join(offered["features"]))
+    expect(page.locator("#panel")).to_contain_text(f"for {offered['price']:.2f} with waiting")
+    press_until(page, "#panel a")
+    follow(page, lambda: page.keyboard.press("Enter"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Results that were ordered together")
+    given = {name: float(data["wine"][0].iloc[0][name]) for name in offered["features"][1:]}
+    fields = page.locator("form.known input:visible")
+    assert fields.count() == len(offered["features"])
+    for name in given:  # the first was not done: its field stays empty
+        press_until(page, f"#{page.get_by_label(name, exact=True).get_attribute('id')}")
+        page.keyboard.type(repr(given[name]))
+    follow(page, lambda: page.keyboard.press("Enter"))
+    told_of = stored(api, page)
+    assert {s["feature"]: s["value"] for s in told_of["history"]} == given
+    assert told_of["cost"] == pytest.approx(0.1 + 0.01 * len(given))
+    start(page, "described")  # where waiting costs nothing there is nothing to order together
+    assert page.locator("#panel").count() == 0
 
 
 def test_fees_and_the_risk_of_a_mistake_are_told_apart(page):
@@ -304,6 +329,12 @@ def visited(page, data):
     yield "decision"
     page.goto("/open")
     yield "list"
+    start(page, "lab")
+    yield "panel that is offered"
+    follow(page, page.get_by_role("link", name="Give the results").click)
+    yield "panel"
+    follow(page, page.get_by_role("button", name="Add the results").click)
+    yield "panel without a result"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
