@@ -442,5 +442,9 @@ def test_parameters_are_refused_before_any_work(given, words):
 
 
 def test_a_tree_is_shown(capsys):
-    show_model(parted().model_)
-    assert "asked of most instances first" in " ".join(capsys.readouterr().out.split())
+    model = parted().model_
+    show_model(model)
+    out = " ".join(capsys.readouterr().out.split())
+    inside, outside = model.beliefs.words_of(model.beliefs.regions[0].split)
+    assert f"|-- {inside} (" in out
+    assert f"|-- {outside} (" in out

@@ -33,7 +33,6 @@ _TRIED_GATES = 3
 # What a trial is made with: members that are quickly fitted, and an order that is quickly found. The whole and its
 # halves are tried alike, so that only their difference has to be right.
 _TRIED_MEMBERS = ("neighbours", "densities")
-_TRIED_FOLDS = 3
 _TRIED_SEARCH = 600  # rows
 _SCREENED = 64  # columns that are looked at for gates
 _CLEAR = 2.0
@@ -79,13 +78,7 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
     # In an order of their own: what a tree is shown of a row, and sums to the last bit, depend on where the row stands.
     training = training.take(rows[ranked_rows(training.codes[rows], training.keys[rows])])
     root = _Node(())
-    quick = replace(
-        settings,
-        nested=False,
-        members=_TRIED_MEMBERS,
-        folds=min(settings.folds, _TRIED_FOLDS),
-        search_rows=_TRIED_SEARCH,
-    )
+    quick = replace(settings, nested=False, members=_TRIED_MEMBERS, search_rows=_TRIED_SEARCH)
     if splits:
         tried = training.take(sample_rows(training.codes, _TRIED_ROWS, training.keys))
         root = _grow(tried, quick, tell, ())
