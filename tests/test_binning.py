@@ -351,7 +351,7 @@ def test_other_number_types_are_the_floats_they_stand_for(dtype):
 
 @pytest.mark.parametrize("method", ["quantile", "supervised"])
 def test_long_columns_are_cut_by_a_sample_alike_in_dense_and_sparse(method, monkeypatch):
-    monkeypatch.setattr(etana.binning, "_SAMPLE", 100)
+    monkeypatch.setattr(etana.binning, "SAMPLE", 100)
     rng = np.random.default_rng(9)
     X = rng.normal(size=(2000, 4)).round(2) * (rng.random((2000, 4)) < [1.0, 0.5, 0.04, 0.001])
     X[::7, 0] = np.nan

@@ -17,6 +17,7 @@ import etana
 import etana.distributed as distributed
 from etana import Binner, ETANAClassifier, FETANAClassifier
 from etana.distributed.merging import FAN_IN, reduce_parts, reduce_stream
+from etana.distributed.sketch import automatic_size
 from etana.distributed.summary import MixedColumnsError
 from etana.errors import CostError, InputError
 
@@ -272,3 +273,21 @@ def test_columns_of_two_kinds():
     with pytest.raises(MixedColumnsError, match="'a' holds numbers in some parts and text in others") as caught:
         distributed.fit(ETANAClassifier(temperature=1.0), blocks)
     assert caught.value.columns == ["a"]
+
+
+@pytest.mark.parametrize("binning", ["quantile", "supervised"])
+def test_columns_of_thousands_of_values_have_the_bins_of_one_machine(binning):
+    """As many different values as rows: a sketch holds them all where there is room."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 6000)
+    X = rng.normal(size=(6000, 4)) + y[:, None] * [0.0, 0.5, 1.0, 2.0]
+    clf = ETANAClassifier(temperature=1.0, binning=binning, ordering="error")
+    parts, whole = distributed.fit(clf, cut(X, y, 7)), clf.fit(X, y)
+    assert parts.binner_.edges.tobytes() == whole.binner_.edges.tobytes()
+    assert parts.counts_.cells.tobytes() == whole.counts_.cells.tobytes()
+    short = distributed.fit(clf, cut(X, y, 7), sketch_size=200)
+    assert short.binner_.edges.tobytes() != whole.binner_.edges.tobytes()
+
+
+def test_sketches_share_the_room():
+    assert [automatic_size(n) for n in (1, 209, 210, 4096, 10**6)] == [20_000, 20_000, 19_972, 1024, 1024]

@@ -34,7 +34,6 @@ SEQUENTIAL = ("sequential", "sequential-estimator", "committee")
 
 # What a family does not promise, and why.
 NOT_PROMISED = {
-    ("f-etana", "check_renamed_classes"): "the stochastic search for thresholds takes another path",
     **{
         (name, "check_model_expectation"): "a classifier on prefixes knows no chances of answers to draw by"
         for name in SEQUENTIAL

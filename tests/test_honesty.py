@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
 
-from etana import AdaptiveClassifier, Binner, SequentialClassifier
+from etana import AdaptiveClassifier, Binner, FeatureCosts, SequentialClassifier
 from etana.costs import resolve_feature_costs
 from etana.kernels import neighbours as kernel
+from etana.kernels.rules import decide_rows
 from etana.learning.folds import deal_folds, row_keys, sample_rows
 from etana.learning.forward_order import NeighbourSearch
 from etana.learning.instance_choice import Way, cheapest_way
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
 from etana.table import read_table
+from etana.walks.acquisition import read_budget
 from problems import random_problem
 
 
@@ -130,3 +132,29 @@ def test_reach_has_a_place_for_every_number_of_features(solver):
         assert reach.shape == (policy.horizon + 1,)
         assert reach[0] == pytest.approx(1)
         assert reach[1:].sum() == pytest.approx(policy.expected_n_features)
+
+
+def test_what_is_decided_costs_least():
+    """argmin_j M_j . pi, against NumPy."""
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 5):
+        beliefs, mistakes = rng.dirichlet(np.ones(n), 50), rng.random((n, n))
+        labels = np.empty(50, dtype=np.int64)
+        decide_rows(beliefs, mistakes, labels)
+        assert labels.tolist() == (beliefs @ mistakes).argmin(axis=1).tolist()
+
+
+def test_a_budget_that_fits_to_the_cent_is_enough():
+    """0.1 added three times is a little more than 0.3."""
+    prices = [0.1, 0.1, 0.1]
+    assert sum(prices) > 0.3
+    assert sum(prices) <= read_budget(0.3) < 0.3 + 1e-9
+    assert read_budget(None) == np.inf
+
+
+def test_features_without_a_group_share_no_fee():
+    prices = resolve_feature_costs(FeatureCosts([3.0, 4.0, 5.0, 6.0], ["a", "a", None, None], [1.0, 2.0, 5.0, 6.0]), 4)
+    prices.discounted[2:] = 0.5  # a discount that is nobody's to give
+    assert prices.price_of(1, [0]) == 2.0
+    assert prices.price_of(2, [3]) == 5.0
+    assert prices.now(np.array([1, 2]), [0, 3]).tolist() == [2.0, 5.0]

@@ -26,13 +26,11 @@ NOT_PROMISED = {
     ("grid-interpolate", "check_concave"): "a concave function interpolated in triangles has dents between them",
     ("grid-nearest", "check_value_below_stopping"): "a value belongs to the rounded belief",
     ("grid-nearest", "check_relabelling"): "rounding prefers earlier classes",
-    ("grid-interpolate", "check_relabelling"): "the triangulation depends on the order of classes",
     ("grid-nearest", "check_dearer_features"): "values on a coarse grid need not be monotone in the price",
     ("grid-nearest", "check_no_dearer_than_at_once"): "at a rounded belief a feature may seem to pay that does not",
     ("grid-interpolate", "check_no_dearer_than_at_once"): "values between grid points are too low, so it asks too much",
     ("thresholds", "check_no_dearer_than_at_once"): "the search for thresholds may end where asking does not pay",
     ("thresholds", "check_concave"): "thresholds hold no value function",
-    ("thresholds", "check_relabelling"): "the stochastic search takes another path",
     ("thresholds", "check_dearer_features"): "the stochastic search takes another path",
 }
 

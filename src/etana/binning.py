@@ -54,7 +54,7 @@ _METHODS = {
     "supervised": kernel.SUPERVISED,
 }
 _MOST_AUTO_BINS = 32
-_SAMPLE = 20_000
+SAMPLE = 20_000
 _BLOCK = 2**22  # numbers held at once while columns are read
 _CACHE = 2**16  # numbers that stay near the processor
 _LINE = 8  # columns of a table stored by row that one cache line covers
@@ -159,7 +159,7 @@ class Binner:
         check_parameters(self)
         method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
-        cutting = kernel.Cutting(method, bins, _SAMPLE, logs)
+        cutting = kernel.Cutting(method, bins, SAMPLE, logs)
         source = _Source(table, classes, weights, n_classes, table.categorical)
         spans = source.spans(_BLOCK // (bins * n_classes))
         found: dict[int, _Columns] = {}

@@ -107,6 +107,20 @@ class Problem:
     def __repr__(self) -> str:
         return f"Problem(n_classes={self.n_classes}, n_features={self.n_features})"
 
+    def renumbered(self, classes: np.ndarray) -> Problem:
+        """The same problem with its classes in this order."""
+        mistakes = np.ascontiguousarray(self.misclassification_costs[np.ix_(classes, classes)])
+        cells = np.ascontiguousarray(self.cells[:, classes])
+        return Problem.from_cells(self.priors[classes], cells, self.offsets, self.feature_costs, mistakes)
+
+    @cached_property
+    def canonical(self) -> np.ndarray:
+        """The classes (N,) in an order that does not depend on how they are numbered: by what is true of each."""
+        some = self.cells[:4096]
+        # A random projection of its likelihoods tells a class from others whatever its number is; priors come first.
+        signature = np.random.default_rng(0).random(len(some)) @ some
+        return np.lexsort((self.regrets.sum(axis=1), np.round(signature, 10), self.priors))
+
     @property
     def n_classes(self) -> int:
         """N."""

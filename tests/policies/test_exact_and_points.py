@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
-from etana import Problem
+from etana import ETANAClassifier, Problem, checks
 from etana.errors import CostWarning, InputError, SolverError
 from etana.policies import ExactSolver, PointsSolver, solver_for
+from etana.policies.bounds import AskingPolicy
 from etana.policies.points import FittedPolicy
 from problems import carried_out, optimum, random_problem
 
@@ -142,10 +144,36 @@ def test_the_certificate_allows_for_chance():
     assert min(policy.lower_bound for policy in solved) > 0.99 * optimal
 
 
+@pytest.fixture(scope="module")
+def wine_problem():
+    X, y = load_wine(return_X_y=True)
+    return ETANAClassifier(1e-5, ordering="error", temperature=1.0).fit(X, y).problem_
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.8, 3.0])
+def test_dearer_features_are_not_asked_more_than_the_gap_allows(wine_problem, factor):
+    """Prices of 1e-5 and a little more, where stops differ by the errors of the fits."""
+    checks.check_dearer_features(PointsSolver(), wine_problem, factor, within_gap=True)
+
+
+def test_the_gap_does_not_excuse_everything(wine_problem):
+    """A solver that asks for everything at the dearer price is caught."""
+
+    with pytest.raises(AssertionError, match="became"):
+        checks.check_dearer_features(_AsksMoreWhenDear(), wine_problem, 2000.0, within_gap=True)
+
+
+class _AsksMoreWhenDear:
+    """Asks for nothing at the cheap price, and for all that fits a horizon at the dear one; says that it is right."""
+
+    def solve(self, problem):
+        policy = AskingPolicy(problem, 0 if problem.feature_costs[0] < 1e-4 else problem.n_features)
+        vars(policy)["lower_bound"] = policy.expected_cost
+        return policy
+
+
 def _naive_bayes_problem(reference, name, cost=0.01):
     """The paper's set-up on a reference data set: V = N equal-width bins, error order."""
-    from etana import ETANAClassifier
-
     z = reference.data(name)
     y = z["y"].astype(int)
     clf = ETANAClassifier(feature_costs=cost, n_bins=int(y.max()) + 1, binning="uniform")

@@ -7,6 +7,8 @@ from math import comb
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from etana import threads
 from etana.errors import InputError, SolverError
@@ -16,6 +18,7 @@ from etana.policies import grid
 from etana.policies.grid import GridSolver
 from etana.problem import Problem
 from problems import optimum
+from problems import random_problem as any_problem
 
 
 def random_problem(rng: np.random.Generator, zeros: bool = False) -> Problem:
@@ -300,3 +303,23 @@ def test_outputs_of_the_authors_program(reference, run):
         asked.append(k)
     assert asked == expected["n_features"]
     assert labels == expected["predictions"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(4, 5))
+def test_interpolation_does_not_depend_on_how_classes_are_numbered(seed, n):
+    """The same values and stops at the same beliefs; from four classes on, triangles depend on an order of classes."""
+    rng = np.random.default_rng(seed)
+    problem = any_problem(rng, n_classes=n, most_features=4)
+    order = rng.permutation(n)
+    solver = GridSolver(resolution=6, lookup="interpolate")
+    one, other = solver.solve(problem), solver.solve(problem.renumbered(order))
+    beliefs = rng.dirichlet(np.full(n, 0.6), 60)
+    for stage in range(problem.n_features):
+        np.testing.assert_allclose(
+            one.value(stage, beliefs), other.value(stage, beliefs[:, order]), rtol=1e-9, atol=1e-9 * problem.scale
+        )
+        away = np.abs(one.continuation(stage, beliefs) - problem.stop_cost(beliefs)) > 1e-9 * problem.scale
+        same = one.stops(stage, beliefs) == other.stops(stage, beliefs[:, order])
+        assert same[away].all()
+    assert order[other.decide(beliefs[:, order])].tolist() == one.decide(beliefs).tolist()

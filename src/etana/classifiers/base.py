@@ -132,7 +132,15 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         return run_case(self.start(max_cost, known), fetch)
 
     def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
-        """The same classifier under new prices: no data, no new fit, only what depends on prices is made again."""
+        """The same classifier under new prices: no data, no new fit, only what depends on prices is made again.
+
+        When to stop always is. Bins, counts and beliefs never are. What else the fit chose stays as it was chosen, at
+        the old prices: the order of a :class:`etana.SequentialClassifier` or :class:`etana.CommitteeClassifier` and the
+        features in it, the strength and the steps of an :class:`etana.AdaptiveClassifier`, the candidate of a
+        :class:`etana.FrugalClassifier`, and temperatures. Only :class:`etana.ETANAClassifier` and
+        :class:`etana.FETANAClassifier` order features anew. Where prices change so much that another order would be
+        better, fit again.
+        """
         check_is_fitted(self)
         new = self._repriced(feature_costs, misclassification_costs)
         new._model = new._named_model(*new._resolve_costs())

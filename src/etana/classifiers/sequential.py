@@ -74,7 +74,8 @@ class SequentialClassifier(PrefixClassifier):
     classes_, n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     feature_order_ : array
-        Column indices in the order in which they are asked; features that do not help are not in it.
+        Column indices in the order in which they are asked; features that do not help are not in it. ``with_costs``
+        keeps it: it learns the stopping rule again, from the same walks.
     expected_cost_, expected_n_features_ : float
         What an instance is expected to pay, mistakes included, and to be asked: averages over the training walks.
     rule_ : RegressionStopping

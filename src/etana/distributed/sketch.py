@@ -11,6 +11,9 @@ Merging lists adds their errors, and shortening the merged list adds at most W /
 holds the weight of all rows once, so the error is at most (levels + 1) / size of the total, whatever the data are and
 in whatever order they come. Each sketch carries the bound that holds for it, by column, which is often much smaller.
 Nothing is drawn at random: the same parts in the same order give the same sketch.
+
+The one-machine fit looks at up to 20,000 values of a column. A sketch of that size makes the same of them; it is taken
+where the table has few enough columns (:func:`automatic_size`).
 """
 
 from __future__ import annotations
@@ -20,13 +23,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from etana.binning import SAMPLE
 from etana.distributed.columns import Column, read_columns
 from etana.table import Table
 from etana.threads import over_chunks
 
-__all__ = ["Sketch"]
+__all__ = ["Sketch", "automatic_size"]
+
+_SIZE = 1024
+_ROOM = 2**22  # values of all columns: 64 MiB with their weights
 
 _Pairs = tuple[np.ndarray, np.ndarray, float]
+
+
+def automatic_size(n_features: int) -> int:
+    """As many values as the one-machine fit looks at, if there is room for so many of each column; 1,024 at least."""
+    return max(_SIZE, min(SAMPLE, _ROOM // max(n_features, 1)))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from etana.distributed.blocks import Rows
 from etana.distributed.columns import Column, read_columns
-from etana.distributed.sketch import Sketch
+from etana.distributed.sketch import Sketch, automatic_size
 from etana.errors import InputError
 from etana.table import Table
 
@@ -74,8 +74,8 @@ class Summary:
     sketch: Sketch | None
 
     @classmethod
-    def of(cls, rows: Rows, learn: str, size: int) -> Summary:
-        """Summarise rows; ``learn`` is "labels", "ranges" or "ranks"."""
+    def of(cls, rows: Rows, learn: str, size: int | str) -> Summary:
+        """Summarise rows; ``learn`` is "labels", "ranges" or "ranks", ``size`` that of a sketch, or "auto"."""
         table, weights = rows.table, rows.weights
         n = table.n_features
         kinds, holes = np.zeros(n, dtype=np.int8), np.zeros(n, dtype=bool)
@@ -90,7 +90,7 @@ class Summary:
             low[k], high[k] = column.range()
 
         if learn == "ranks":
-            sketch = Sketch.of(table, weights, size, look)
+            sketch = Sketch.of(table, weights, automatic_size(n) if isinstance(size, str) else size, look)
         elif learn == "ranges":
             read_columns(table, weights, look)
         if learn != "labels":

@@ -119,9 +119,9 @@ def interpolate_steps(
 ) -> Iterator[tuple[str, str]]:
     """Whether going on costs less than deciding, interpolated in the triangle of the grid that holds the belief."""
     n, resolution, weights = stages.log_priors.size, _resolution(stages), _weights(stages).tolist()
-    before, tail = source, "0e0"
+    before, tail, classes = source, "0e0", stages.rule.index[:n, -1].tolist()
     for i in range(n - 1, 0, -1):
-        here, summed = f"{result}_tail{i}", f"{tail} + p{i} * {resolution}e0"
+        here, summed = f"{result}_tail{i}", f"{tail} + p{classes[i]} * {resolution}e0"
         limited = f"CASE WHEN {summed} > {resolution}e0 THEN {resolution}e0 ELSE {summed} END"
         yield here, f"SELECT {before}.*, {limited} AS t{i} FROM {before}"
         before, tail = here, f"t{i}"

@@ -1,7 +1,8 @@
 """Backward induction on the quantised simplex.
 
 Grid points are compositions of the resolution into N parts, in lexicographic order; ``counts[n, r]`` is the
-number of compositions of r into n parts. Costs are regrets.
+number of compositions of r into n parts. Costs are regrets. The last column of ``counts`` is the order of the classes,
+see :mod:`etana.kernels.rules`.
 """
 
 from __future__ import annotations

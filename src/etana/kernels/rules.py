@@ -15,6 +15,9 @@ LINEAR    (H * N, N) thresholds                       unused                    
 GRID      (H, d) cost to go at grid points            (N + 1, resolution + 2) counts  g <= cost to go there
 ========  ==========================================  ==============================  =======================
 
+No count of a grid stands in the last column of its ``index``: its first N entries are the classes in the order in which
+the parts of a point stand. Of the nearest point that is the order of the problem.
+
 Beyond its H stages every rule stops. ``costs`` are the prices by stage, ``regrets`` the matrix R.
 """
 
@@ -231,15 +234,19 @@ def round_to_grid(belief, resolution, parts):
 
 @njit(nogil=True, cache=True)
 def grid_interpolate(belief, resolution, values, counts):
-    """Barycentric interpolation of grid values in the Freudenthal triangle that holds the belief."""
+    """Barycentric interpolation of grid values in the Freudenthal triangle that holds the belief.
+
+    Points of the grid have their parts in the order of classes that the last column of ``counts`` holds.
+    """
     n = belief.size
+    classes = counts[:n, resolution + 1]
     base = np.empty(n + 1, dtype=np.int64)
     rest = np.empty(n)
     # Cumulated coordinates turn the simplex grid into a cubic one, in which the triangle is found by sorting.
     tail = 0.0
     for i in range(n - 1, -1, -1):
         # Rounding must not push a sum past the resolution: its triangle would lie outside the grid.
-        tail = min(tail + belief[i] * resolution, float(resolution))
+        tail = min(tail + belief[classes[i]] * resolution, float(resolution))
         if i == 0:
             tail = float(resolution)
         base[i] = int(np.floor(tail + 1e-12))

@@ -16,8 +16,9 @@ A child q_v falls between grid points, and so does the belief of an instance. ``
     g at the belief itself, and C_k interpolated between the corners of the triangle of Freudenthal that
     holds it. C_k is concave, interpolation of a concave function lies below it, and backing up keeps the
     order; so by induction every value is a *lower bound* on the true C_k and J_k, at every stage and every
-    belief. It rises to the optimum as the resolution grows through multiples. The policy itself costs the
-    optimum or more.
+    belief. Which triangle it is depends on the order of the classes, from four on; it is one that does not
+    depend on how they are numbered. It rises to the optimum as the resolution grows through multiples. The
+    policy itself costs the optimum or more.
 
 Stages. A table of up to 2^22 numbers is solved for all K stages. A larger problem is solved from a horizon
 H < K twice: with J_H = g, which is too dear, and with J_H = min(g, c_{H+1}), which is too cheap, for going
@@ -79,8 +80,11 @@ class GridPolicy(BoundedPolicy):
         resolution = counts.shape[1] - 2
         # More points than 2^60 fit no file; their number would take long to compute.
         d = comb(resolution + n - 1, n - 1) if resolution > 0 and min(resolution, n - 1) <= 60 else -1
-        if state.array("table", (horizon, None)).shape[1] != d or not np.array_equal(counts, _counts(n, resolution)):
+        usual = _counts(n, resolution) if d > 0 else counts[:0]
+        if state.array("table", (horizon, None)).shape[1] != d or not np.array_equal(counts[:, :-1], usual[:, :-1]):
             raise InputError("the table of the grid has not one column for each grid point")
+        if not np.array_equal(np.sort(counts[:n, -1]), np.arange(n)):
+            raise InputError("the grid does not name each class once")
         self = super()._build(problem, horizon, state)
         self.truncation = state.number("truncation")
         return self
@@ -135,21 +139,28 @@ class GridSolver:
         d, n_stages = comb(resolution + problem.n_classes - 1, resolution), problem.n_features
         if d * max(min(n_stages, _FIRST_HORIZON), problem.n_classes) > _LARGEST:
             raise _too_large(resolution, d, problem)
-        counts = _counts(problem.n_classes, resolution)
+        nearest = self.lookup == "nearest"
+        # The authors' program takes classes as they are numbered.
+        classes = np.arange(problem.n_classes) if nearest else problem.canonical
+        table, truncation = self._solve(nearest, problem.renumbered(classes), resolution, d, n_stages)
+        kind = GRID_NEAREST if nearest else GRID_INTERPOLATE
+        policy = GridPolicy(problem, kind, table, len(table), _counts(problem.n_classes, resolution, classes))
+        policy.truncation = truncation
+        return policy
+
+    def _solve(
+        self, nearest: bool, problem: Problem, resolution: int, d: int, n_stages: int
+    ) -> tuple[np.ndarray, float]:
+        """The table of all stages, or of so many as suffice, and the bound on what it leaves out."""
         points = np.empty((d, problem.n_classes), dtype=np.int64)
         kernels.compositions(resolution, points)
         stop = np.empty(d)
         kernels.stop_costs(points, resolution, problem.regrets, stop)
-        nearest = self.lookup == "nearest"
+        counts = _counts(problem.n_classes, resolution)
         shared = (nearest, points, counts, stop, problem.regrets, problem.cells, problem.offsets)
         if d * n_stages <= _WHOLE:
-            table, truncation = _induce(shared, problem, n_stages), 0.0
-        else:
-            table, truncation = self._shorten(shared, problem, resolution)
-        kind = GRID_NEAREST if nearest else GRID_INTERPOLATE
-        policy = GridPolicy(problem, kind, table, len(table), counts)
-        policy.truncation = truncation
-        return policy
+            return _induce(shared, problem, n_stages), 0.0
+        return self._shorten(shared, problem, resolution)
 
     def _shorten(self, shared: tuple[Any, ...], problem: Problem, resolution: int) -> tuple[np.ndarray, float]:
         """The table of the first horizon that is long enough, and the bound on what it leaves out."""
@@ -169,13 +180,16 @@ class GridSolver:
                 raise _too_large(resolution, d, problem)
 
 
-def _counts(n_classes: int, resolution: int) -> np.ndarray:
-    """counts[n, r]: number of compositions of r into n parts, the sum of a row of counts[n - 1]."""
+def _counts(n_classes: int, resolution: int, classes: np.ndarray | None = None) -> np.ndarray:
+    """counts[n, r]: number of compositions of r into n parts, the sum of a row of counts[n - 1]; and in the last column
+    the order of the classes, theirs if none is given."""
     counts = np.zeros((n_classes + 1, resolution + 2), dtype=np.int64)
     counts[0, 0] = 1
     for n in range(1, n_classes + 1):
         # A composition of r into n parts: any last part up to r, and the rest of it into n - 1.
         np.cumsum(counts[n - 1], out=counts[n])
+    counts[:n_classes, -1] = np.arange(n_classes) if classes is None else classes
+    counts[n_classes, -1] = 0
     return counts
 
 

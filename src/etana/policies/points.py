@@ -28,6 +28,10 @@ Both means are estimated on instances drawn from the model; with the true J both
 a good fit needs few of them. ``expected_cost`` is the right-hand mean; ``lower_bound`` is the left-hand mean less
 3.3 standard errors, so it holds with a confidence of 99.95 %.
 
+Stops at two prices that are close to each other may differ by the error of the fits: at the dearer price more features
+may be asked than at the cheaper one, but no more than ``(gap + gap') / (c' - c)``
+(:func:`etana.checks.check_dearer_features`).
+
 **Effective horizon.** Points stop being drawn at a stage H that beliefs reach with a chance below ``min_reach``. There
 the policy stops, and the dual bound assumes that one further feature would tell the class for sure: whatever is lost
 beyond H is part of the gap.
@@ -103,7 +107,7 @@ class PointsSolver:
     def _solve_points(self, problem: Problem) -> FittedPolicy:
         # Classes are put into an order that does not depend on how they are numbered, so that the same seed
         # draws the same beliefs for any numbering.
-        order = _canonical_classes(problem)
+        order = problem.canonical
         model = _Model(problem, order)
         points = _draw_points(model, self.n_points, self.min_reach, np.random.default_rng(self.random_state))
         pairs = _confused_pairs(points)
@@ -129,13 +133,6 @@ class _Model:
 
     def stage(self, k: int) -> np.ndarray:
         return np.ascontiguousarray(self._problem.stage(k)[:, self._order])
-
-
-def _canonical_classes(problem: Problem) -> np.ndarray:
-    some = problem.cells[:4096]
-    # A random projection of its likelihoods tells a class from others whatever its number is; the priors come first.
-    signature = np.random.default_rng(0).random(len(some)) @ some
-    return np.lexsort((problem.regrets.sum(axis=1), np.round(signature, 10), problem.priors))
 
 
 def _reachable(problem: Problem) -> list[np.ndarray] | None:

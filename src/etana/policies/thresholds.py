@@ -205,6 +205,10 @@ class ThresholdSolver:
         """Find the thresholds of every decision."""
         check_parameters(self)
         n = problem.n_classes
+        # The same paths are drawn and the same directions tried however the classes are numbered; the authors' program
+        # takes them as they are.
+        classes = np.arange(n) if self.original else problem.canonical
+        given, problem = problem, problem.renumbered(classes)
         iterations = np.zeros(n, dtype=np.int64)
         if n == 1 or not problem.feature_costs.any():
             # Nothing to decide, or nothing to pay: the walk ends at a corner or with the last feature.
@@ -217,8 +221,9 @@ class ThresholdSolver:
             unit = float(prices[prices > 0].mean()) if paid else problem.scale
             train = self._train_original if self.original else self._train
             theta = train(problem, prices / unit, problem.regrets / unit, iterations)
-            kind, table = LINEAR, theta.reshape(-1, n)
-        policy = ThresholdPolicy(problem, kind, table, horizon, random_state=self.random_state)
+            back = np.argsort(classes)
+            kind, table, iterations = LINEAR, theta[:, back][:, :, back].reshape(-1, n), iterations[back]
+        policy = ThresholdPolicy(given, kind, table, horizon, random_state=self.random_state)
         policy.truncation, policy.iterations = truncation, iterations
         return policy
 
