@@ -13,6 +13,7 @@ import numpy as np
 
 from etana.beliefs.base import Knowledge
 from etana.model import Model
+from etana.money import about
 from etana.policies.base import Askable
 from etana.table import plain_value
 
@@ -94,4 +95,4 @@ def _line(model: Model, branch: Branch) -> str:
     if branch.asks < 0:
         return f"{start}decide {label!r} ({branch.belief[branch.decides]:.0%} sure)"
     name = model.name_of(branch.asks)
-    return f"{start}ask {name!r} (price {branch.price:.4g})" + (" ..." if branch.cut else "")
+    return f"{start}ask {name!r} (price {about(branch.price)})" + (" ..." if branch.cut else "")

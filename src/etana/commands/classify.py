@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from etana.commands.model_table import as_table, check_asked
-from etana.commands.money import money
 from etana.commands.odd_values import OddValues
 from etana.errors import InputError
 from etana.model import Model
+from etana.money import money
 from etana.table import plain_value
 from etana.tablefile import Block, Spellings, atomic_text, read_blocks
 from etana.walks import Acquisition
