@@ -28,7 +28,8 @@ _HOMES = {
     "save": "modelfile",
 }
 _MODULES = (
-    "beliefs", "checks", "datasets", "distributed", "errors", "evaluation", "plots", "policies", "report", "selection",
+    "beliefs", "checks", "datasets", "distributed", "errors", "evaluation", "plots", "policies", "report", "scoring",
+    "selection",
 )  # fmt: skip
 
 __all__ = [*sorted(_HOMES), *_MODULES]

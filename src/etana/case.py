@@ -32,6 +32,8 @@ from etana.beliefs.base import Arrangement, Knowledge
 from etana.errors import InputError, PlausibilityWarning
 from etana.explanation import explain
 from etana.fees import expected_fees
+from etana.money import about
+from etana.notebook import show_case
 from etana.panels import Panel, best_panel
 from etana.policies.base import Move
 from etana.policies.situation import Situation, closed_to, next_move
@@ -146,7 +148,11 @@ class Case:
         state = f"decides {plain_value(self.label)!r}"
         if self.next_feature is not None:
             state = f"asks for {self.next_feature!r}"
-        return f"Case({state} after {self.n_asked} features, cost {self.cost:g})"
+        n = self.n_asked
+        return f"Case({state} after {n} feature{'s' * (n != 1)}, cost {about(self.cost)})"
+
+    def _repr_html_(self) -> str:
+        return show_case(self)
 
     @property
     def _state(self) -> _State:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from etana.kernels.choice import information
+from etana.money import about
 from etana.policies.situation import next_move
 from etana.table import plain_value
 
@@ -25,9 +26,9 @@ def explain(case: Case) -> str:
     model, belief, k = case.model, case.posterior, case.n_asked
     likely = int(belief.argmax())
     state = (
-        f"After {k} feature{'s' * (k != 1)} (cost {case.cost:.4g}) the most likely class is "
+        f"After {k} feature{'s' * (k != 1)} (cost {about(case.cost)}) the most likely class is "
         f"{plain_value(model.classes[likely])!r}, with {belief[likely]:.1%}. Deciding now for "
-        f"{plain_value(case.label)!r} is expected to cost {case.stop_cost:.4g}."
+        f"{plain_value(case.label)!r} is expected to cost {about(case.stop_cost)}."
     )
     return "\n".join([state, *_circumstances(case), *(_why_stop(case) if case.stopped_by else _why_ask(case))])
 
@@ -57,7 +58,7 @@ def _why_stop(case: Case) -> Iterator[str]:
     feature, price = case.model.name_of(column), float(move.prices[0])
     if case.stopped_by == "budget":
         yield (
-            f"Stop: the next feature, {feature!r}, costs {price:.4g}, which the budget does not allow, and nothing "
+            f"Stop: the next feature, {feature!r}, costs {about(price)}, which the budget does not allow, and nothing "
             "that fits it is worth its price."
         )
     elif case.n_asked >= policy.most_features and not policy.columns.size <= policy.most_features:
@@ -69,10 +70,11 @@ def _why_stop(case: Case) -> Iterator[str]:
 
 
 def _not_worth(feature: object, price: float, onward: float, stop: float) -> str:
-    text = f"Stop: asking for {feature!r} (price {price:.4g}) and going on is expected to cost {max(onward, stop):.4g}."
+    expected = about(max(onward, stop))
+    text = f"Stop: asking for {feature!r} (price {about(price)}) and going on is expected to cost {expected}."
     worth = price - (onward - stop)
     if onward > stop and worth > 1e-6 * price:  # less is rounding
-        text += f" It would be asked at a price below {worth:.4g}."
+        text += f" It would be asked at a price below {about(worth)}."
     return text
 
 
@@ -80,11 +82,11 @@ def _why_ask(case: Case) -> Iterator[str]:
     column, price, stop = int(case.move.columns[0]), case.next_price, case.stop_cost
     onward = float(case.move.onward[0])
     text = (
-        f"Ask for {case.model.name_of(column)!r} (price {price:.4g}): {case.model.policy.why_next}. Going on with it "
-        f"is expected to cost {onward:.4g} in all"
+        f"Ask for {case.model.name_of(column)!r} (price {about(price)}): {case.model.policy.why_next}. Going on with "
+        f"it is expected to cost {about(onward)} in all"
     )
     if onward < stop:
-        text += f", {stop - onward:.4g} less. It would not be asked at a price above {price + stop - onward:.4g}"
+        text += f", {about(stop - onward)} less. It would not be asked at a price above {about(price + stop - onward)}"
     yield text + "." + _tells(case, column)
     yield from _answers(case, column)
 

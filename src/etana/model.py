@@ -256,7 +256,7 @@ class Model:
         check_columns(table, self.n_features, self.names)
         outcomes, asked, starts, _ = walk_rows(self, table, situation, columns)
         labels = self.classes[outcomes.labels]
-        return Acquisition(labels, outcomes.asked, outcomes.spent, outcomes.posteriors, asked, starts)
+        return Acquisition(labels, outcomes.asked, outcomes.spent, outcomes.posteriors, asked, starts, self.names)
 
     @staticmethod
     def _features(known: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from etana.beliefs.base import Knowledge
 from etana.model import Model
+from etana.money import about
 from etana.policies.base import Askable
 from etana.policies.outline import Step
 from etana.table import plain_value
@@ -152,7 +153,7 @@ def _line(model: Model, branch: Branch) -> str:
     if branch.asks < 0:
         return f"{start}decide {label!r} ({branch.belief[branch.decides]:.0%} sure)"
     name = model.name_of(branch.asks)
-    return f"{start}ask {name!r} (price {branch.price:.4g})" + (" ..." if branch.cut else "")
+    return f"{start}ask {name!r} (price {about(branch.price)})" + (" ..." if branch.cut else "")
 
 
 def _outlined_line(model: Model, branch: Branch, start: str) -> str:
@@ -164,5 +165,5 @@ def _outlined_line(model: Model, branch: Branch, start: str) -> str:
     else:
         start = "|   " * branch.depth + "then"
     decided = decided_from(model.classes, branch.sure)
-    words = f"price {branch.price:.4g}, {branch.asked:.0%} are asked, decides from {decided}"
+    words = f"price {about(branch.price)}, {branch.asked:.0%} are asked, decides from {decided}"
     return f"{start} {model.name_of(branch.asks)!r} ({words})" + (" ..." if branch.cut else "")

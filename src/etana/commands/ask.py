@@ -10,14 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from etana.case import Case, wanted
-from etana.commands.money import money
+from etana.dictionary import words_of_range
 from etana.errors import InputError, PlausibilityWarning
 from etana.model import Model
+from etana.money import about, money
 from etana.table import plain_value
 
 __all__ = ["converse", "read_known"]
 
 _BAR = 30
+_MOST_CLASSES = 8
 _EMPTY = ("", "skip", "empty")
 _CANNOT = ("cannot", "unavailable")
 _HELP = (
@@ -171,30 +173,34 @@ class _Conversation:
 
     def _show_suggestions(self) -> None:
         for one in self.case.suggestions(5):
-            saves = "" if one.saving is None else f", expected to save {one.saving:.4g}"
+            saves = "" if one.saving is None else f", expected to save {about(one.saving)}"
             self._say(f"  {one.feature} (price {money(one.price)}){saves}")
 
     def _show_belief(self) -> None:
         belief, classes = self.case.posterior, self.model.classes
         width = max(len(str(plain_value(c))) for c in classes)
-        for i in (-belief).argsort(kind="stable")[:8]:
+        # In the order of the classes, so that a bar can be followed from one answer to the next.
+        for i in sorted((-belief).argsort(kind="stable")[:_MOST_CLASSES]):
             bar = "█" * round(_BAR * belief[i])
             self._say(f"  {plain_value(classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}")
-        self._say(f"  spent {money(self.case.cost)}, expected in all {self.case.expected_cost:.4g}")
+        self._say(f"  spent {money(self.case.cost)}, expected in all {about(self.case.expected_cost)}")
 
     def _show_decision(self) -> None:
+        n = self.case.n_asked
         self.console.print(
-            f"[bold]Decision: {escape(str(plain_value(self.case.label)))}[/bold], {self.case.n_asked} features asked, "
+            f"[bold]Decision: {escape(str(plain_value(self.case.label)))}[/bold], {n} feature{'s' * (n != 1)} asked, "
             f"{money(self.case.cost)} spent; the full panel costs {money(self.model.full_price)}."
         )
 
 
 def _about(model: Model, column: int) -> str:
-    """What the dictionary says of a feature, and the labels that it takes."""
+    """What the dictionary says of a feature, its plausible range or that of training, and the labels that it takes."""
     said, levels = model.description_of(column), model.levels.get(column)
     words = f", {said.description}" if said.description else ""
     if said.has_range:
         words += f", plausible: {said.range_words()}"
+    elif (seen := model.training_range(column)) is not None:
+        words += f", {words_of_range(*seen, said.unit)} in training"
     elif said.unit:
         words += f", in {said.unit}"
     choices = dict(said.choices) or {str(level): "" for level in (() if levels is None else levels)}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from etana.commands.model_table import as_table, check_asked
-from etana.commands.money import money
-from etana.commands.watch import Watch
+from etana.commands.odd_values import OddValues
 from etana.errors import InputError
 from etana.model import Model
+from etana.money import money
 from etana.table import plain_value
 from etana.tablefile import Block, Spellings, atomic_text, read_blocks
 from etana.walks import Acquisition
@@ -43,7 +43,7 @@ def classify_file(
     for name in keep:
         if name in head:
             raise InputError(f"--keep {name} has the name of a column of the output; rename it in the table")
-    watch, done = Watch(model), 0
+    odd, done = OddValues(model), 0
     with atomic_text(output) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*keep, *head])
@@ -54,12 +54,12 @@ def classify_file(
             table = as_table(model, block, data, every=every)
             walk = model.acquire(table, max_cost, known)
             check_asked(model, block, walk, data)
-            watch.look(block, table, walk)
+            odd.look(block, table, walk)
             for i, row in enumerate(_lines(model, walk)):
                 writer.writerow([*(cells[i] for cells in kept), *row])
             done += block.n_rows
             advance(block.n_rows)
-    return Classified(done, list(watch.findings()))
+    return Classified(done, list(odd.findings()))
 
 
 def _kept(block: Block, keep: Sequence[str], known: Sequence[str], data: str) -> list[Any]:

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from etana.commands.money import money
 from etana.commands.worth import worth_asking
 from etana.model import Model
+from etana.money import about, money
 from etana.reading import can_be_read, decided_from, export_text
 from etana.table import plain_value
 
@@ -30,11 +30,11 @@ def doubts(clf: Any) -> Iterator[str]:
         return
     if model.expected_n_features == 0:
         yield (
-            f"nothing is worth asking at these prices: every row is decided at once, at a cost of {at_once:.4g}. "
+            f"nothing is worth asking at these prices: every row is decided at once, at a cost of {about(at_once)}. "
             f"{_cure(clf)}"
         )
     elif clf.expected_cost_ >= at_once:
-        yield f"asking nothing would be cheaper: {at_once:.4g} against {clf.expected_cost_:.4g}"
+        yield f"asking nothing would be cheaper: {about(at_once)} against {about(clf.expected_cost_)}"
 
 
 def _cure(clf: Any) -> str:
@@ -70,8 +70,8 @@ def show_model(model: Model, most: int = 20) -> None:
         ("classes", classes),
         ("features", f"{model.n_features:,}, of which {len(model.columns):,} can be asked for"),
         *_held_out(model),
-        ("cost by the model itself", f"{model.expected_cost:.6g}"),
-        ("cost of asking nothing", f"{model.cost_at_once:.6g}"),
+        ("cost by the model itself", about(model.expected_cost, 6)),
+        ("cost of asking nothing", about(model.cost_at_once, 6)),
         ("expected features", f"{model.expected_n_features:.4g}"),
         *model.beliefs.facts(),
         ("policy", model.policy.words),
@@ -89,14 +89,14 @@ def show_model(model: Model, most: int = 20) -> None:
 def _held_out(model: Model) -> Iterator[tuple[str, str]]:
     judged = model.judgement
     if judged is not None:
-        yield "cost of held-out rows", f"{judged.cost:.6g} ± {judged.standard_error:.2g}"
+        yield "cost of held-out rows", f"{about(judged.cost, 6)} ± {about(judged.standard_error, 2)}"
         yield "on held-out rows", f"{judged.accuracy:.1%} right with {judged.n_features:.4g} features"
 
 
 def _gap(model: Model) -> Iterator[tuple[str, str]]:
     gap, cost = model.optimality_gap, model.expected_cost
     if gap is not None:
-        yield "optimality gap", f"{gap:.3g}" + (f" ({gap / cost:.2%} of the expected cost)" if cost else "")
+        yield "optimality gap", about(gap, 3) + (f" ({gap / cost:.2%} of the expected cost)" if cost else "")
 
 
 def _order(model: Model, most: int) -> Grid:

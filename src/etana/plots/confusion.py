@@ -8,6 +8,7 @@ import numpy as np
 
 from etana.errors import InputError
 from etana.model import Model
+from etana.money import about
 from etana.plots._canvas import INK, class_ticks, drawing_axes, name_columns, one_of, write_cells
 from etana.plots._outcome import Outcome, model_of, walk_labelled
 
@@ -105,7 +106,7 @@ class ConfusionCostDisplay:
         for cell, count in np.ndenumerate(self.counts):
             texts[cell] = f"{count:,}" if count or cell[0] == cell[1] else ""
             if with_costs and self.costs[cell]:
-                texts[cell] += f"\n{'cost ' * (self.classes.size <= 4)}{self.costs[cell]:.4g}"
+                texts[cell] += f"\n{'cost ' * (self.classes.size <= 4)}{about(float(self.costs[cell]))}"
         return texts
 
     def _name(self, ax: Any) -> None:

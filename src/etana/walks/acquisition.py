@@ -9,6 +9,7 @@ import numpy as np
 from etana.errors import InputError
 from etana.kernels import walk as kernel
 from etana.kernels.walk import Outcomes, Storage
+from etana.notebook import show_acquisition
 from etana.table import Table
 
 __all__ = ["Acquisition", "check_columns", "empty_outcomes", "read_budget", "storage_of"]
@@ -27,16 +28,19 @@ class Acquisition:
         What those features cost.
     posteriors : array (n, N)
         Belief in each class at the stop.
+    names : list of str, or None
+        Names of the columns, where the model has some.
     """
 
     def __init__(
         self, labels: np.ndarray, n_features: np.ndarray, costs: np.ndarray, posteriors: np.ndarray,
-        asked: np.ndarray, starts: np.ndarray | None = None,
+        asked: np.ndarray, starts: np.ndarray | None = None, names: list[str] | None = None,
     ) -> None:  # fmt: skip
         self.labels = labels
         self.n_features = n_features
         self.costs = costs
         self.posteriors = posteriors
+        self.names = names
         # Instance i was asked the columns from starts[i] on; all from the first one, if there is one order for all.
         self._asked = asked
         self._starts = starts
@@ -51,6 +55,9 @@ class Acquisition:
             f"Acquisition(n={len(self)}, mean n_features={self.n_features.mean():.4g}, "
             f"mean cost={self.costs.mean():.4g})"
         )
+
+    def _repr_html_(self) -> str:
+        return show_acquisition(self)
 
     def features(self, i: int) -> np.ndarray:
         """Column indices that instance i was asked, in order."""

@@ -19,7 +19,7 @@ from etana.table import Table
 from etana.tablefile import Block
 from etana.walks import Acquisition
 
-__all__ = ["Watch"]
+__all__ = ["OddValues"]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class _Column:
     missing: Counter[str] = field(default_factory=Counter)
 
 
-class Watch:
+class OddValues:
     """Counts of what a model was not made for, over the blocks of a table."""
 
     def __init__(self, model: Model) -> None:
