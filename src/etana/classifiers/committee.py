@@ -24,6 +24,7 @@ from etana.policies.fixed_order import FixedOrder
 from etana.policies.regression import learn_stopping
 from etana.policies.tree import PolicyTree
 from etana.table import Table
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 from etana.walks.acquisition import read_budget
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ class CommitteeClassifier(AcquiringClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         splits: bool = True,
         max_features: int | str = "auto",
         screen: int | str | None = "auto",
@@ -105,8 +106,8 @@ class CommitteeClassifier(AcquiringClassifier):
         max_rows: int = 3000,
         n_jobs: int | None = None,
         verbose: int | bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -131,7 +132,7 @@ class CommitteeClassifier(AcquiringClassifier):
     }
     _carried = (*AcquiringClassifier._carried, "_learnt")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find regions and orders, train the committee on their prefixes, and learn when to stop.
 
         Parameters

@@ -22,6 +22,7 @@ from etana.parameters import anything, either, flag, has_method, none, one_of, s
 from etana.policies.fixed_order import FixedOrder
 from etana.policies.regression import RegressionStopping, learn_stopping
 from etana.table import Table
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 from etana.walks.acquisition import read_budget
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class SequentialClassifier(AcquiringClassifier):
     def __init__(
         self,
         estimator: Any = None,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         selection: Any = "neighbours",
         max_features: int | str = "auto",
         screen: int | str | None = "auto",
@@ -124,8 +125,8 @@ class SequentialClassifier(AcquiringClassifier):
         max_rows: int = 3000,
         n_jobs: int | None = None,
         verbose: int | bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
     ) -> None:
         self.estimator = estimator
         self.feature_costs = feature_costs
@@ -141,7 +142,7 @@ class SequentialClassifier(AcquiringClassifier):
         self.random_state = random_state
         self.identifiers = identifiers
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the order, train the classifier on its prefixes, and learn when to stop.
 
         Parameters
