@@ -64,12 +64,14 @@ _MODULES = (
 __all__ = [*sorted(_HOMES), *_MODULES]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"etana.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"etana.{name}")
-    raise AttributeError(f"module 'etana' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name for an existing one
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(importlib.import_module(f"etana.{_HOMES[name]}"), name)
+        if name in _MODULES:
+            return importlib.import_module(f"etana.{name}")
+        raise AttributeError(f"module 'etana' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
