@@ -4,10 +4,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test test-slow lint format bench docs screenshots clean clean-kernels
+.PHONY: help install demo serve test test-slow test-versions first-hour lint format bench docs screenshots clean clean-kernels
 
 help:  ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@echo "==> setting up $(VENV) (once; a minute or two)"
@@ -34,6 +34,14 @@ test: $(STAMP)  ## run the test suite
 test-slow: $(STAMP)  ## run the checks that take minutes
 	@echo "==> running the slow checks"
 	@$(BIN)/python -m pytest -m slow
+
+test-versions:  ## the core of the tests with the oldest and the newest dependencies. Parts: VERSIONS='oldest 3.11'
+	@echo "==> building environments in .venv-versions (minutes each, once), and testing in them"
+	@$(PYTHON) .ci/test_versions.py $(VERSIONS)
+
+first-hour: $(STAMP)  ## every command of README and tutorial, in an empty environment made from the wheel
+	@echo "==> building the wheel and following the pages"
+	@$(BIN)/python .ci/first_hour.py
 
 lint: $(STAMP)  ## ruff, mypy and the import contract
 	@echo "==> lint, format, types, imports"
@@ -63,4 +71,4 @@ clean-kernels:  ## forget compiled loops
 	@find src -name '*.nb[ic]' -delete
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-versions .pytest_cache .mypy_cache .ruff_cache .hypothesis

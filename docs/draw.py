@@ -1,5 +1,7 @@
 """Draw the pictures of the documentation: ``python docs/draw.py FOLDER``."""
 
+import doctest
+import re
 import sys
 from pathlib import Path
 
@@ -26,6 +28,17 @@ def main(folder: Path) -> None:
     save(PolicyDisplay.from_estimator(ETANAClassifier(feature_costs=0.02).fit(X, y)), folder / "simplex.svg")
     X, y = load_digits(return_X_y=True)
     save(PolicyDisplay.from_estimator(ETANAClassifier(feature_costs=0.01).fit(X, y)), folder / "reach.svg")
+    draw_gallery(Path(__file__).with_name("gallery.md"), folder)
+
+
+def draw_gallery(page: Path, folder: Path) -> None:
+    """Run the examples of the gallery; each of its pictures is of what ``display`` is where it stands."""
+    names: dict = {}
+    parts = re.split(r"^!\[[^\]]*\]\(_pictures/([\w-]+\.svg)\)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for text, picture in zip(parts[::2], parts[1::2]):
+        for example in doctest.DocTestParser().get_examples(text):
+            exec(example.source, names)
+        save(names["display"], folder / picture)
 
 
 def save(display, path: Path) -> None:

@@ -18,6 +18,7 @@ from etana.parameters import Constraint, either, none, number, one_of, whole
 from etana.policies.instance_choice import InstanceChoice
 from etana.reading import export_text
 from etana.table import Table
+from etana.typing import BinningLike, FeatureCostsLike, Identifiers, MistakeCostsLike, Priors, RandomState
 from etana.walks.graph import Graph
 from etana.walks.graph_walk import GraphWalk
 
@@ -97,19 +98,19 @@ class AdaptiveClassifier(BinnedClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         n_bins: int | str = "auto",
-        binning: Any = "supervised",
-        priors: Any = "empirical",
+        binning: BinningLike = "supervised",
+        priors: Priors = "empirical",
         missing: str = "skip",
         m: float | str = "auto",
         look_ahead: bool | int | str = "auto",
         walks: str = "rows",
         max_features: int | None = None,
         max_nodes: int = 2**18,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
         temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs

@@ -26,6 +26,7 @@ from etana.parameters import anything, check_parameters, either, instance_of, nu
 from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table, check_labels, plain_value, read_table
+from etana.typing import ArrayLike, TableLike
 from etana.walks import Acquisition
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
         return prices, resolve_mistakes(self.misclassification_costs, self.classes_.size)
 
-    def acquire(self, X: Any, max_cost: float | None = None, known: Sequence[Any] | None = None) -> Acquisition:
+    def acquire(self, X: TableLike, max_cost: float | None = None, known: Sequence[Any] | None = None) -> Acquisition:
         """Classify rows, asking of each only the features that pay.
 
         Parameters
@@ -104,11 +105,11 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         self._note_features(X, table, reset=False)
         return model.acquire(table, max_cost, known)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TableLike) -> np.ndarray:
         """Decided class of each row."""
         return self.acquire(X).labels
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: TableLike) -> np.ndarray:
         """Belief in each class at the stop."""
         return self.acquire(X).posteriors
 
@@ -363,7 +364,7 @@ class BinnedClassifier(AcquiringClassifier):
     }
     _carried = (*AcquiringClassifier._carried, "binner_", "counts_", "temperature_")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from training data.
 
         Parameters

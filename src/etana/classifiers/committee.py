@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from etana.beliefs.committee import Committee
 from etana.beliefs.prefixes.belief import Prefixed
@@ -14,6 +14,7 @@ from etana.learning.regions import LearntRegions, learn_regions
 from etana.parameters import flag
 from etana.policies.fixed_order import FixedOrder
 from etana.policies.tree import PolicyTree
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 
 __all__ = ["CommitteeClassifier"]
 
@@ -79,8 +80,8 @@ class CommitteeClassifier(PrefixClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         splits: bool = True,
         max_features: int | str = "auto",
         screen: int | str | None = "auto",
@@ -88,8 +89,8 @@ class CommitteeClassifier(PrefixClassifier):
         max_rows: int = 3000,
         n_jobs: int | None = None,
         verbose: int | bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -105,7 +106,7 @@ class CommitteeClassifier(PrefixClassifier):
 
     _parameters: ClassVar = {"splits": flag}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find regions and orders, train the committee on their prefixes, and learn when to stop.
 
         Parameters

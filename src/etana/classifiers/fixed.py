@@ -23,6 +23,17 @@ from etana.policies.bounds import ForeignPolicy
 from etana.policies.fixed_order import FixedOrder, problem_of
 from etana.problem import Problem
 from etana.table import Table
+from etana.typing import (
+    ArrayLike,
+    BinningLike,
+    FeatureCostsLike,
+    Identifiers,
+    MistakeCostsLike,
+    Ordering,
+    Priors,
+    RandomState,
+    TableLike,
+)
 
 __all__ = ["ETANAClassifier", "FETANAClassifier"]
 
@@ -39,7 +50,9 @@ class _StoppingClassifier(BinnedClassifier):
         )
     }
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Add a block of training rows.
 
         Bins are those of the first block (for a stream whose first rows are not typical, pass fitted bins:
@@ -192,16 +205,16 @@ class ETANAClassifier(_StoppingClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         n_bins: int | str = "auto",
-        binning: Any = "supervised",
-        ordering: Any = "auto",
-        priors: Any = "empirical",
+        binning: BinningLike = "supervised",
+        ordering: Ordering = "auto",
+        priors: Priors = "empirical",
         solver: Any = "auto",
         missing: str = "skip",
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
         temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs
@@ -217,7 +230,7 @@ class ETANAClassifier(_StoppingClassifier):
         self.temperature = temperature
 
     @classmethod
-    def as_published(cls, n_bins: int = 3, feature_costs: Any = 0.01) -> ETANAClassifier:
+    def as_published(cls, n_bins: int = 3, feature_costs: FeatureCostsLike = 0.01) -> ETANAClassifier:
         """The program of the paper's authors: equal-width bins between whole numbers, uniform priors, features
         ordered by variance, and the stopping problem on a grid of beliefs in steps of a tenth."""
         return cls(
@@ -277,19 +290,19 @@ class FETANAClassifier(_StoppingClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         n_bins: int | str = "auto",
-        binning: Any = "supervised",
-        ordering: Any = "error",
-        priors: Any = "empirical",
+        binning: BinningLike = "supervised",
+        ordering: Ordering = "error",
+        priors: Priors = "empirical",
         missing: str = "skip",
         max_iterations: int | None = None,
         batch: int = 1024,
         restarts: int = 1,
         original: bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
         temperature: float | str = "auto",
     ) -> None:
         self.feature_costs = feature_costs

@@ -23,6 +23,7 @@ from etana.learning.progress import progress_bar
 from etana.model import Model
 from etana.parameters import anything, either, none, one_of, whole
 from etana.table import Table
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -108,13 +109,13 @@ class FrugalClassifier(AcquiringClassifier):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         effort: str = "auto",
         n_jobs: int | None = None,
         verbose: int | bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -131,7 +132,7 @@ class FrugalClassifier(AcquiringClassifier):
     }
     _carried = (*AcquiringClassifier._carried, "comparison_", "_asking", "_nothing")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Judge the candidates, and fit the one that pays least on all rows.
 
         Parameters

@@ -21,6 +21,7 @@ from etana.parameters import either, flag, has_method, none, one_of, sequence
 from etana.policies.fixed_order import FixedOrder
 from etana.policies.regression import RegressionStopping
 from etana.table import Table
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 
 __all__ = ["SequentialClassifier"]
 
@@ -107,8 +108,8 @@ class SequentialClassifier(PrefixClassifier):
     def __init__(
         self,
         estimator: Any = None,
-        feature_costs: Any = 0.01,
-        misclassification_costs: Any = None,
+        feature_costs: FeatureCostsLike = 0.01,
+        misclassification_costs: MistakeCostsLike = None,
         selection: Any = "neighbours",
         max_features: int | str = "auto",
         screen: int | str | None = "auto",
@@ -117,8 +118,8 @@ class SequentialClassifier(PrefixClassifier):
         max_rows: int = 3000,
         n_jobs: int | None = None,
         verbose: int | bool = False,
-        random_state: Any = None,
-        identifiers: Any = "auto",
+        random_state: RandomState = None,
+        identifiers: Identifiers = "auto",
     ) -> None:
         self.estimator = estimator
         self.feature_costs = feature_costs
@@ -134,7 +135,7 @@ class SequentialClassifier(PrefixClassifier):
         self.random_state = random_state
         self.identifiers = identifiers
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the order, train the classifier on its prefixes, and learn when to stop.
 
         Parameters
