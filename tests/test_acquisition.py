@@ -214,7 +214,11 @@ def test_ten_thousand_features_do_not_underflow():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     X = rng.normal(size=(200, 10_000)) + 0.3 * y[:, None]
-    for estimator in (ETANAClassifier(0.0, n_bins=4, binning="quantile"), FETANAClassifier(0.0, binning="quantile")):
+    plain = {"binning": "quantile", "temperature": 1.0}
+    for estimator in (
+        ETANAClassifier(0.0, n_bins=4, **plain),
+        FETANAClassifier(0.0, batch=64, max_iterations=5, **plain),
+    ):
         clf = estimator.fit(X, y)
         walk = clf.acquire(X)
         assert (walk.n_features == 10_000).all()

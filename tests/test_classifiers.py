@@ -191,10 +191,14 @@ def test_frames_keep_names():
 
 def test_sparse_fit_equals_dense_fit():
     X, y = load_digits(return_X_y=True)
+    X, y = X[::3], y[::3]
     for binning in ("supervised", "quantile", "uniform", "published"):
-        dense = ETANAClassifier(binning=binning).fit(X, y)
+        # One of them with a temperature that is searched for, which takes ten times as long.
+        options = {} if binning == "supervised" else {"temperature": 1.0}
+        made = ETANAClassifier(binning=binning, ordering="error", **options)
+        dense = clone(made).fit(X, y)
         for form in (sp.csr_matrix, sp.csc_array):
-            sparse = ETANAClassifier(binning=binning).fit(form(X), y)
+            sparse = clone(made).fit(form(X), y)
             assert sparse.counts_.cells.tobytes() == dense.counts_.cells.tobytes()
             assert sparse.predict_proba(form(X)).tobytes() == dense.predict_proba(X).tobytes()
 
@@ -302,7 +306,9 @@ def test_seeds():
     X, y = load_digits(return_X_y=True)
 
     def table(seed):
-        return ETANAClassifier(random_state=seed).fit(X, y).policy_.rule.table.tobytes()
+        # Ten columns have too many answers to follow them all, so that chance has a say.
+        clf = ETANAClassifier(0.002, n_bins=4, ordering="error", temperature=1.0, random_state=seed)
+        return clf.fit(X[:, 20:30], y).policy_.rule.table.tobytes()
 
     assert table(1) == table(1) != table(2)
     assert table(None) == table(0)

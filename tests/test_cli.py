@@ -1,5 +1,6 @@
 """The command line, through the installed program: answers, errors, exit codes, nothing half written."""
 
+import contextlib
 import csv
 import io
 import os
@@ -27,7 +28,16 @@ def by_the_paper(arguments):
     return [*map(str, arguments), *fast]
 
 
-def run(*arguments, cwd=None, text=None, code=0):
+def run(*arguments, cwd=".", text=None, code=0):
+    """The command in this process: starting Python and importing everything anew takes longer than most commands."""
+    with contextlib.chdir(cwd):
+        done = CliRunner().invoke(app, by_the_paper(arguments), input=text)
+    assert done.exit_code == code, (done.exit_code, done.stdout, done.stderr, done.exception)
+    return done
+
+
+def run_alone(*arguments, cwd=None, text=None, code=0):
+    """The command in a process of its own, as in a shell."""
     done = subprocess.run(
         [*ETANA, *by_the_paper(arguments)], cwd=cwd, input=text, capture_output=True, encoding="utf-8", timeout=300
     )
@@ -49,7 +59,7 @@ def clinic(tmp_path_factory):
     train.to_csv(folder / "train.csv", index=False)
     X[300:].to_csv(folder / "new.csv", index=False)
     X[300:].assign(outcome=y[300:]).to_csv(folder / "labelled.csv", index=False)
-    run("fit", "train.csv", "--target", "outcome", "-o", "model.etana", "--costs", "0.02", cwd=folder)
+    run_alone("fit", "train.csv", "--target", "outcome", "-o", "model.etana", "--costs", "0.02", cwd=folder)
     return folder, train, X[300:]
 
 
@@ -98,7 +108,7 @@ def test_classify_streams_pipes_and_reorders(clinic, tmp_path):
     folder, _, new = clinic
     model = etana.load(folder / "model.etana")
     expected = model.acquire(new)
-    piped = run("classify", folder / "model.etana", "-", text=(folder / "new.csv").read_text())
+    piped = run_alone("classify", folder / "model.etana", "-", text=(folder / "new.csv").read_text())
     rows = list(csv.DictReader(piped.stdout.splitlines()))
     assert [r["label"] for r in rows] == expected.labels.tolist()
     shuffled = new[new.columns[::-1]].assign(extra="ignored")
@@ -143,7 +153,7 @@ def test_ask_in_a_terminal(clinic):
         answers.append("" if value is None or value != value else str(value))
         case.observe(value)
     text = "\n".join(["why", "nonsense", "undo", answers[0], "undo", *answers]) + "\n"
-    said = run("ask", "model.etana", cwd=folder, text=text).stdout
+    said = run_alone("ask", "model.etana", cwd=folder, text=text).stdout
     assert f"Decision: {case.label}" in said
     assert "must be a number" in said
     assert "no answer was given yet" in said
