@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot look behind __g
     from etana import plots as plots
     from etana import policies as policies
     from etana import report as report
+    from etana import scoring as scoring
     from etana import selection as selection
     from etana import typing as typing
     from etana.binning import Binner as Binner
