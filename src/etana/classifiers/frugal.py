@@ -34,8 +34,9 @@ _ONE_ORDER, _BY_INSTANCE, _NAIVE = "naive Bayes, one order", "path counts, by in
 _COMMITTEE, _PREFIXES = "committee", "neighbours and logistic, one order"
 _CANDIDATES = (NOTHING, _ONE_ORDER, _BY_INSTANCE, _NAIVE, _PREFIXES, _COMMITTEE)
 _FEW = 200  # rows below which folds are dealt again
-_MANY = 2000  # rows from which three folds say enough
-_MOST_JUDGED = {"fast": 2000, "auto": 2000, "best": 10_000}  # rows
+_MANY = 1000  # rows from which three folds say enough
+_MOST_JUDGED = {"fast": 1000, "auto": 2000, "best": 10_000}  # rows
+_MOST_SOLVED = 500  # rows up to which one order for more than two classes is solved in good time
 _WIDEST = 50_000  # columns that more than one order can look at in good time
 
 
@@ -149,7 +150,7 @@ class FrugalClassifier(AcquiringClassifier):
     ) -> Judgement:
         rows = TrainingRows(table, codes, weights)
         seed, n_rows = self._seed(), int((weights > 0).sum())
-        names = self._names_of(n_rows, table.n_features)
+        names = self._names_of(n_rows, table.n_features, len(mistakes))
         # Found once, in all rows: a part of them may not show what a number is.
         identifiers = resolve_identifiers(self.identifiers, table).tolist()
         makers = {name: self._maker(name, seed, identifiers) for name in names}
@@ -213,16 +214,18 @@ class FrugalClassifier(AcquiringClassifier):
         check_is_fitted(self)
         return self.best_
 
-    def _names_of(self, n: int, n_features: int) -> list[str]:
+    def _names_of(self, n: int, n_features: int, n_classes: int) -> list[str]:
         """Candidates for a table of this size: asking nothing, the default, and others."""
         if n < 2 or n_features > _WIDEST:
             return [NOTHING, _ONE_ORDER]
-        few = n < _FEW and n_features > n
+        # Two classes are solved exactly, in milliseconds; more take longer than all other candidates together.
+        one_order = [_ONE_ORDER] if n_classes == 2 or n <= _MOST_SOLVED else []
         if self.effort == "fast":
-            return [NOTHING, _NAIVE, _ONE_ORDER]
+            return [NOTHING, _NAIVE, *one_order]
         # With few rows and many columns, what holds in general is trusted: naive Bayes, by instance.
-        names = [_NAIVE, _COMMITTEE, _ONE_ORDER] if few else [_COMMITTEE, _BY_INSTANCE, _ONE_ORDER]
-        others = [_NAIVE, _BY_INSTANCE, _PREFIXES] if self.effort == "best" else []
+        few = n < _FEW and n_features > n
+        names = [_NAIVE, _COMMITTEE, *one_order] if few else [_COMMITTEE, _BY_INSTANCE, *one_order]
+        others = [_NAIVE, _BY_INSTANCE, _PREFIXES, _ONE_ORDER] if self.effort == "best" else []
         return [NOTHING, *dict.fromkeys(names + others)]
 
     def _folds(self, n_rows: int) -> tuple[int, int]:
