@@ -83,7 +83,12 @@ def round_trip(clf, path, X, trusted=()):
         same(walk, model.acquire(X, budget))
     assert again.feature_order_.tolist() == clf.feature_order_.tolist()
     for one in (again.model_, model):
-        assert (one.expected_cost, one.expected_n_features) == (clf.expected_cost_, clf.expected_n_features_)
+        assert (one.expected_cost, one.expected_n_features) == (
+            clf.model_.expected_cost,
+            clf.model_.expected_n_features,
+        )
+        assert one.judgement == clf.model_.judgement
+        assert one.judgement.cost == clf.expected_cost_
         for name in ("reach", "class_cost", "class_n_features"):
             assert getattr(one.expectation, name).tolist() == getattr(clf.expectation_, name).tolist()
         assert one.questions() == clf.model_.questions()
@@ -361,7 +366,7 @@ def test_what_a_file_says_of_itself(tmp_path):
     found = read_metadata(tmp_path / "m")
     assert found["estimator"] == "SequentialClassifier"
     assert (found["beliefs"], found["policy"], found["lower_bound"]) == ("Prefixed", "RegressionStopping", None)
-    assert found["expected_n_features"] == clf.expected_n_features_
+    assert found["expected_n_features"] == clf.model_.expected_n_features
     assert found["parameters"]["max_features"] == 3
     assert found["classes"] == clf.classes_.tolist()
     assert found["feature_names"] == list(clf.feature_names_in_)

@@ -58,9 +58,8 @@ class Judgement:
     @classmethod
     def restore(cls, stored: State) -> Judgement:
         """The judgement whose :meth:`state` this is."""
-        cost, error, n_features, nothing = (
-            stored.number(name, 0.0) for name in ("cost", "standard_error", "n_features", "nothing")
-        )
+        cost, n_features, nothing = (stored.number(name, 0.0) for name in ("cost", "n_features", "nothing"))
+        error = stored.number("standard_error", 0.0, finite=False)  # of costs beyond 1e150 it is infinite
         return cls(cost, error, n_features, stored.number("accuracy", 0.0, 1.0 + 1e-9), nothing)
 
 

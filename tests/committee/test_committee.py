@@ -293,7 +293,7 @@ def test_the_announced_figures_are_those_of_the_walks():
     error = np.hypot(clf.expected_cost_error_, paid.std() / np.sqrt(y.size))
     assert abs(paid.mean() - clf.expected_cost_) < 4 * error
     assert clf.expected_n_features_ == pytest.approx(walk.n_features.mean(), abs=0.2)
-    assert clf.mean_spend() == pytest.approx(0.02 * clf.expected_n_features_)
+    assert clf.mean_spend() == pytest.approx(0.02 * clf.model_.expected_n_features)
 
 
 # --- budgets

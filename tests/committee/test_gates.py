@@ -8,8 +8,11 @@ import pytest
 from benchmarks.made_sets import cube_nm, switch
 from etana import CommitteeClassifier
 from etana.beliefs.prefixes.encoding import learn_feature
+from etana.costs import resolve_feature_costs, resolve_mistakes
+from etana.learning import regions
 from etana.learning.folds import row_keys
 from etana.learning.gates import find_gates, inside
+from etana.learning.prefixes import PrefixRows
 from etana.table import read_table
 from gated_rows import gated
 
@@ -128,3 +131,22 @@ def test_contexts_are_asked_and_their_blocks_after_them():
     blocks = [{(k - 2) // 10 for k in walk.features(i).tolist() if k >= 2} for i in range(len(walk))]
     assert all(own <= {c} for own, c in zip(blocks, context.tolist(), strict=True))
     assert walk.n_features.mean() > 2
+
+
+@pytest.mark.parametrize(("heavy", "kept"), [(300, True), (3, False)])
+def test_a_split_that_few_rows_with_much_weight_ask_for_is_not_kept(monkeypatch, heavy, kept):
+    """Rows that count pay .2 less in halves, more or less; three rows could do so by chance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    weights = np.where(np.arange(300) < heavy, 1.0, 1e-4)
+    training = PrefixRows(
+        read_table(X), np.arange(300) % 2, weights, {}, resolve_feature_costs(0.0, 2), resolve_mistakes(None, 2),
+        row_keys(read_table(X), 0), np.empty(0, np.int64),
+    )  # fmt: skip
+    gate = regions.Gate(0, -np.inf, 0.0, 1.0)
+    monkeypatch.setattr(regions, "_gates", lambda training, known: [] if known else [gate])
+    paid = np.r_[0.0, 0.0, 0.6, 0.2 + 0.5 * rng.normal(size=297)]
+    monkeypatch.setattr(
+        regions, "_paid", lambda training, *_: paid if training.codes.size == 300 else np.zeros(training.codes.size)
+    )
+    assert (regions._grow(training, None, lambda text: None, ()).gate is not None) == kept

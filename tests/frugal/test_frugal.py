@@ -107,13 +107,19 @@ def test_the_comparison_has_a_row_for_each_candidate(effort, n_candidates, quick
 
 def test_the_candidates_are_those_for_the_size_of_the_table():
     """With few rows and more columns naive Bayes by instance is the default, else the committee; with a single row, or
-    more columns than others can look at, there is one order or nothing."""
-    few, many, wide = (60, 500), (500, 20), (500, 60_000)
-    defaults = {size: FrugalClassifier()._names_of(*size)[1] for size in (few, many, wide, (1, 3))}
+    more columns than others can look at, there is one order or nothing. One order for many classes and rows is left
+    to those who have the time."""
+    few, many, wide, single = (60, 500, 2), (500, 20, 2), (500, 60_000, 2), (1, 3, 1)
+    defaults = {size: FrugalClassifier()._names_of(*size)[1] for size in (few, many, wide, single)}
     assert defaults == {
         few: "naive Bayes, by instance", many: "committee",
-        wide: "naive Bayes, one order", (1, 3): "naive Bayes, one order",
+        wide: "naive Bayes, one order", single: "naive Bayes, one order",
     }  # fmt: skip
+    solved = {
+        (effort, n): "naive Bayes, one order" in FrugalClassifier(effort=effort)._names_of(n, 20, 3)
+        for effort in ("fast", "auto", "best") for n in (500, 501)
+    }  # fmt: skip
+    assert [size for size, found in solved.items() if not found] == [("fast", 501), ("auto", 501)]
     names = {effort: FrugalClassifier(effort=effort)._names_of(*many) for effort in ("fast", "auto", "best")}
     assert len(names["fast"]) < len(names["auto"]) < len(names["best"]) == len(set(names["best"])) == 6
     assert all(found[0] == NOTHING for found in names.values())

@@ -19,7 +19,6 @@ from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsL
 __all__ = ["CommitteeClassifier"]
 
 _SEARCH_ROWS = 2000  # more find hardly another order, and take their square in time
-_FEW_ROWS = 1000  # up to which an order fits them by chance
 
 
 class CommitteeClassifier(PrefixClassifier):
@@ -61,7 +60,8 @@ class CommitteeClassifier(PrefixClassifier):
     classes_, n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     expected_cost_, expected_n_features_ : float
-        What an instance is expected to pay, mistakes included, and to be asked: averages over the training walks.
+        What an instance is expected to pay, mistakes included, and to be asked: averages over the training walks, by
+        stopping rules that were learnt without them.
     n_regions_ : int
         Kinds of instances that are told apart; 1 where no split pays.
 
@@ -129,4 +129,4 @@ class CommitteeClassifier(PrefixClassifier):
 
     def _settings(self, n_rows: int) -> PrefixSettings:
         shared = super()._settings(n_rows)
-        return replace(shared, members=MEMBERS, few_rows=_FEW_ROWS, search_rows=_SEARCH_ROWS)
+        return replace(shared, members=MEMBERS, search_rows=_SEARCH_ROWS)

@@ -18,6 +18,7 @@ from etana.errors import InputError
 from etana.judgement import Judgement
 from etana.learning.folds import row_keys
 from etana.learning.identifiers import resolve_identifiers
+from etana.learning.judged_walks import judge_walks
 from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, best_beginning
 from etana.learning.progress import Tell, progress
 from etana.learning.regions import LearntRegions, best_within, learn_tree_stopping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["PrefixClassifier"]
 
 _MOST_FEATURES = 32
+_FEW_ROWS = 1000  # up to which an order fits them by chance
 _LARGEST_WALKS = 2**26  # bytes of walks in a model file
 _SUM_TOLERANCE = 1e-6
 
@@ -74,7 +76,7 @@ class PrefixClassifier(AcquiringClassifier):
         training = PrefixRows(table.by_column(), codes, weights, levels, prices, mistakes, keys, silent)
         with progress(type(self).__name__, bool(self.verbose)) as tell:
             self._learnt = self._learn_regions(training, settings, tell)
-        return None
+        return None  # held-out rows walk when prices are there, old or new
 
     def _learn_regions(self, training: PrefixRows, settings: PrefixSettings, tell: Tell) -> LearntRegions:
         """All of a fit but the stopping rules."""
@@ -90,18 +92,20 @@ class PrefixClassifier(AcquiringClassifier):
             search_rows=self.max_rows,
             n_jobs=self.n_jobs,
             seed=self._seed(),
+            few_rows=_FEW_ROWS,
         )
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
-        learnt = self._walks()
+        learnt, given = self._walks(), (self.classes_, self._names())
+        judgement = judge_walks(learnt, prices, mistakes)
         if len(learnt.walks) > 1:
             policy = learn_tree_stopping(learnt, prices, mistakes)
-            return Model(learnt.beliefs, policy, self.classes_, self._names())
+            return Model(learnt.beliefs, policy, *given, judgement=judgement)
         # One region is one order: all that is made for those serves it.
         first = learnt.walks[0]
         order = first.beliefs.order
         stopping = learn_stopping(first.walks, first.codes, prices.in_order(order), mistakes, first.weights)
-        return Model(first.beliefs, FixedOrder(order, stopping, prices, mistakes), self.classes_, self._names())
+        return Model(first.beliefs, FixedOrder(order, stopping, prices, mistakes), *given, judgement=judgement)
 
     def _walks(self) -> LearntRegions:
         """What was learnt, with the walks."""

@@ -54,8 +54,8 @@ class SequentialClassifier(PrefixClassifier):
         Most candidates for the order, chosen by what each tells alone; ``"auto"`` is half the number of rows but at
         least 300, None keeps all.
     nested : bool or "auto"
-        Whether the walks come from orders found without their rows, too; ``"auto"`` where there are more features
-        than rows.
+        Whether the walks come from orders found without their rows, too; ``"auto"`` where an order fits the rows by
+        chance: up to 1,000 of them, or where there are more features than rows.
     cv : int
         Number of folds for walks.
     max_rows : int
@@ -78,7 +78,8 @@ class SequentialClassifier(PrefixClassifier):
         Column indices in the order in which they are asked; features that do not help are not in it. ``with_costs``
         keeps it: it learns the stopping rule again, from the same walks.
     expected_cost_, expected_n_features_ : float
-        What an instance is expected to pay, mistakes included, and to be asked: averages over the training walks.
+        What an instance is expected to pay, mistakes included, and to be asked: averages over the training walks, by
+        stopping rules that were learnt without them.
     rule_ : RegressionStopping
         The stopping rule; see :mod:`etana.policies.regression`.
 

@@ -11,7 +11,9 @@ group fees counted as they fall due; where no candidate gains, the one that lose
 row without gain, or when no row would be asked any more, the order ends with the last feature that gained.
 
 Features that mean something only together (an exclusive or) are found as soon as one of them is in.  Where no feature
-gains alone, the first is the one that gains most with a second.
+gains alone, the next is the one that gains most with a second: at the beginning in any case, later only where the two
+gain by more than `_CLEAR` standard errors, for among many pairs some gain by chance.  Without that, whether two such
+features are found would hang on which others came first, and prices that differ a little would give other orders.
 
 Votes of the chosen features are counted for several numbers of neighbours; at each stage the number with the least
 loss is taken.  The row itself has no vote, so they serve as the posteriors of its walk.
@@ -26,7 +28,8 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -50,6 +53,9 @@ _HALF = 0.5
 _SCORED_ROWS = 1500  # rows, evenly spread, on which a candidate is scored
 _LEAST_SORTED = 128
 _PAIRED = 16  # first features that are tried with every second
+_PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
+_MOST_PAIRED = 64  # candidates up to which pairs are tried later on
+_CLEAR = 3.0
 _FREE = 1e-3  # a free feature is taken to cost this share of the dearest
 
 
@@ -84,6 +90,8 @@ class Search(metaclass=ABCMeta):
     weights : array (n,), optional
         How much each row counts.
     """
+
+    pairs_later: ClassVar[bool]  # whether pairs are affordable at every step
 
     def __init__(
         self, codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray, weights: np.ndarray | None = None
@@ -127,8 +135,8 @@ class Search(metaclass=ABCMeta):
             if not rows.size:
                 break
             feature, gained = self._best(rows)
-            if not self.chosen and not gained:
-                feature = self._first_of_a_pair(rows)
+            if not gained and (not self.chosen or (self.pairs_later and kept == len(self.chosen) and not to_the_end)):
+                feature = self._first_of_a_pair(feature)
             size, posterior = self._add(feature)
             sizes.append(size)
             posteriors.append(posterior)
@@ -172,24 +180,42 @@ class Search(metaclass=ABCMeta):
             return int(left[np.argmax(rate)]), True
         return int(left[np.argmax(sure)]), False
 
-    def _first_of_a_pair(self, rows: np.ndarray) -> int:
+    def _first_of_a_pair(self, otherwise: int) -> int:
         """Where no feature tells anything alone: that one of the likeliest which tells most with a second."""
         left = self._left()
-        likely = left[np.argsort(-self._score(left, rows)[0], kind="stable")[:_PAIRED]]
-        return int(likely[np.argmax([self._gain_of_pair(int(first), rows) for first in likely])])
+        if self.chosen and not 1 < left.size <= _MOST_PAIRED:
+            return otherwise
+        few = self._on_few_rows()
+        rows = few._rows_that_go_on()
+        if not rows.size:
+            return otherwise
+        likely = left[np.argsort(-few._score(left, rows)[0], kind="stable")[:_PAIRED]]
+        gains, errors = np.array([few._gain_of_pair(int(first), rows) for first in likely]).T
+        best = int(gains.argmax())
+        clear = not self.chosen or gains[best] > _CLEAR * errors[best]
+        return int(likely[best]) if clear else otherwise
 
-    def _gain_of_pair(self, first: int, rows: np.ndarray) -> float:
+    def _on_few_rows(self) -> Search:
+        """The same search on as many rows as pairs are tried on."""
+        return self
+
+    def _gain_of_pair(self, first: int, rows: np.ndarray) -> tuple[float, float]:
+        """What a feature gains with the best second, and the standard error of what the second adds."""
         # A pair is only tried: the search goes on from where it was.
         trial = deepcopy(self)
         trial._add(first)
         if not trial._left().size:
-            return -np.inf
+            return -np.inf, 0.0
         gains, errors = trial._score(trial._left(), rows)
-        return float((self.losses - trial.losses)[rows].mean() + (gains - _HALF * errors).max())
+        best = int((gains - _HALF * errors).argmax())
+        alone = float((self.losses - trial.losses)[rows].mean())
+        return alone + float(gains[best] - _HALF * errors[best]), float(errors[best])
 
 
 class NeighbourSearch(Search):
     """Candidates judged by nearest neighbours; ``encoded`` has an array (n, w) for each, scaled for distances."""
+
+    pairs_later = True
 
     def __init__(
         self, encoded: list[np.ndarray], codes: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray,
@@ -207,6 +233,17 @@ class NeighbourSearch(Search):
         self.base = np.zeros((n, n), dtype=np.float32)
         self.n_sorted = min(max(_LEAST_SORTED, n // 8), n)
         self.order = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+
+    def _on_few_rows(self) -> Search:
+        n = self.codes.size
+        if n <= _PAIRED_ROWS:
+            return self
+        some = np.linspace(0, n - 1, _PAIRED_ROWS).astype(np.int64)
+        encoded = [self.columns[a:b, some].T for a, b in pairwise(self.offsets.tolist())]
+        few = NeighbourSearch(encoded, self.codes[some], self.prices, self.mistakes, self.counted[some])
+        for feature in self.chosen:
+            few._add(feature)
+        return few
 
     @property
     def _rows(self) -> Neighbourhood:
@@ -274,6 +311,8 @@ class NeighbourSearch(Search):
 
 class EstimatorSearch(Search):
     """Candidates judged by an estimator; ``encoded`` has an array (n, w) for each, as the estimator takes it."""
+
+    pairs_later = False
 
     def __init__(
         self,

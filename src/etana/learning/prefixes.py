@@ -61,7 +61,7 @@ class PrefixSettings:
     by_estimator: bool = False
     members: tuple[str, ...] = MEMBERS  # where there is no estimator
     nested: Any = "auto"
-    few_rows: int = 0  # up to which walks are nested of themselves
+    few_rows: int = 0  # up to which walks are nested where "auto" says
     order: np.ndarray | None = None  # columns, where nobody has to look for an order
 
 

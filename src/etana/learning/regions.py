@@ -17,11 +17,13 @@ import numpy as np
 from etana.beliefs.committee import Committee, Region, Split
 from etana.beliefs.prefixes.encoding import Feature, learn_feature
 from etana.costs import ResolvedCosts
+from etana.judgement import error_of_mean
 from etana.learning.folds import ranked_rows, sample_rows
 from etana.learning.gates import Gate, find_gates, inside, refine_gate
 from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, learn_prefixes
 from etana.learning.progress import Tell
 from etana.learning.screen import screen_features
+from etana.likelihood import effective_rows
 from etana.policies.expectation import Expectation
 from etana.policies.regression import HeldOutWalks, Onward, RegressionStopping, learn_backward
 from etana.policies.tree import PolicyTree
@@ -160,9 +162,10 @@ def _grow(training: PrefixRows, settings: PrefixSettings, tell: Tell, known: tup
         for side in (within, ~within):
             bought = (*known, gate.feature)
             halves[side] = price + _paid(_without(training.take(every[side]), bought), settings, (), bought)
-        less = whole - halves
-        mean = float(np.average(less, weights=training.weights))
-        error = float(less.std()) / np.sqrt(less.size)
+        less, counted = whole - halves, training.weights
+        mean = float(np.average(less, weights=counted))
+        # Where few rows have most of the weight, few rows say that the split pays.
+        error = error_of_mean(less, counted, effective_rows(counted))
         if mean > _CLEAR * error and (best is None or mean > best[0]):
             best = mean, gate
     if best is None:

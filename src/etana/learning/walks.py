@@ -89,13 +89,16 @@ class Walks:
         basis, risks, prices, spent, decisions = map(together, ("basis", "risks", "prices", "spent", "decisions"))
         return cls(basis, risks, prices, spent, decisions, np.concatenate([p.lengths for p in parts]))
 
+    def going(self, rule: np.ndarray) -> np.ndarray:
+        """At which states (walks, steps) a rule goes on, if there is something to ask."""
+        # The test of kernels.choice.stops, for all states at once.
+        return (self.basis @ rule < 0) & (self.risks > self.prices) | (self.prices == 0)
+
     def stops(self, rule: np.ndarray) -> np.ndarray:
         """Position at which each walk stops under a rule."""
-        # The test of kernels.choice.stops, for all states at once.
-        going = (self.basis @ rule < 0) & (self.risks > self.prices) | (self.prices == 0)
         # A walk stops at its last state at the latest: there was nothing more to ask.
         last = np.arange(self.risks.shape[1]) >= self.lengths[:, None] - 1
-        return (~going | last).argmax(axis=1)
+        return (~self.going(rule) | last).argmax(axis=1)
 
     def decided(self, rule: np.ndarray) -> np.ndarray:
         """The class that each walk decides for under a rule."""
@@ -133,28 +136,28 @@ def fit_rule(walks: Walks, counted: np.ndarray | None = None) -> np.ndarray:
     ridge = _RIDGE * states.sum() / walks.lengths.size * np.eye(basis.shape[1])
     gram = weighted.T @ weighted + ridge
     # The first round asks as long as the next feature could pay at all.
-    stop = ~(walks.risks > walks.prices)
+    going = (walks.risks > walks.prices) | (walks.prices == 0)
     best, least = None, np.inf
     for _ in range(_ROUNDS):
         # Longstaff and Schwartz: costs to go are those of the walks themselves; only the decision is taken by the fit.
-        onward = walks.prices[:, :-1] + _to_go(walks, stop)[:, 1:]
+        onward = walks.prices[:, :-1] + _to_go(walks, going)[:, 1:]
         extra = (onward - walks.risks[:, :-1])[paid]
         rule = np.linalg.solve(gram, weighted.T @ (extra * weights))
         cost = walks.expected(rule, share)
         # Rounds need not come closer and closer; the best rule met is kept.
         if cost < least:
             best, least = rule, cost
-        stop = (walks.basis @ rule >= 0) & (walks.prices > 0)
+        going = walks.going(rule)
     assert best is not None
     return best
 
 
-def _to_go(walks: Walks, stop: np.ndarray) -> np.ndarray:
-    """W_d: what each state of each walk pays from there under a rule."""
+def _to_go(walks: Walks, going: np.ndarray) -> np.ndarray:
+    """W_d: what each state of each walk pays from there, if it goes on at these states."""
     out = walks.risks.copy()
     for d in range(walks.risks.shape[1] - 2, -1, -1):
-        going = ~stop[:, d] & (d < walks.lengths - 1)
-        out[going, d] = walks.prices[going, d] + out[going, d + 1]
+        on = going[:, d] & (d < walks.lengths - 1)
+        out[on, d] = walks.prices[on, d] + out[on, d + 1]
     return out
 
 
