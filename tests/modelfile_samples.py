@@ -32,15 +32,18 @@ def some_of_breast_cancer(return_X_y=True):
 
 
 SOLVERS = {
-    "auto": (ETANAClassifier(0.01), some_of_breast_cancer),
+    "auto": (ETANAClassifier(0.01), load_breast_cancer),
     "exact": (ETANAClassifier(0.002, solver=ExactSolver(1e-4, 4096)), some_of_breast_cancer),
     "exact, free": (ETANAClassifier(0.0), some_of_breast_cancer),
     "points, a tree": (ETANAClassifier(0.05), load_iris),
-    "points, fitted": (ETANAClassifier(0.002, n_bins=4, random_state=3), few_digits),
+    "points, fitted": (ETANAClassifier(0.002, n_bins=4, ordering="error", random_state=3), few_digits),
     "points, free": (ETANAClassifier(0.0, solver=PointsSolver(random_state=2)), few_digits),
-    "grid, nearest": (ETANAClassifier(0.01, solver="grid"), load_wine),
-    "grid, interpolate": (ETANAClassifier(0.01, solver=GridSolver(7, "interpolate")), load_wine),
-    "thresholds": (ETANAClassifier(0.01, solver=ThresholdSolver(max_iterations=5, batch=64)), load_wine),
+    "grid, nearest": (ETANAClassifier(0.01, ordering="error", solver="grid"), load_wine),
+    "grid, interpolate": (ETANAClassifier(0.01, ordering="error", solver=GridSolver(7, "interpolate")), load_wine),
+    "thresholds": (
+        ETANAClassifier(0.01, ordering="error", solver=ThresholdSolver(max_iterations=5, batch=64)),
+        load_wine,
+    ),
     "published": (ETANAClassifier.as_published(), load_wine),
     "F-ETANA": (FETANAClassifier(0.01, **QUICK), load_wine),
     "F-ETANA, free": (FETANAClassifier(0.0, **QUICK), load_wine),

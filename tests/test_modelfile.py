@@ -242,7 +242,7 @@ def test_what_cannot_be_stored(tmp_path):
     path = tmp_path / "m"
 
     def fit():
-        return ETANAClassifier().fit(X, y)
+        return quick().fit(X, y)
 
     class Stubborn:
         """A policy of somebody else's, which no file can hold."""
@@ -267,16 +267,16 @@ def test_what_cannot_be_stored(tmp_path):
             return Stubborn()
 
     for clf, words in (
-        (ETANAClassifier(solver=Odd()).fit(X, y), "solver of your own.*Odd; only ExactSolver"),
+        (quick(solver=Odd()).fit(X, y), "solver of your own.*Odd; only ExactSolver"),
         (
-            ETANAClassifier(solver=Odd()).fit(X, y).set_params(solver="auto"),
+            quick(solver=Odd()).fit(X, y).set_params(solver="auto"),
             "ForeignPolicy, which is not one of etana's own",
         ),
         (LogisticRegression(), "LogisticRegression cannot be stored; an object of ETANAClassifier or FETANA"),
-        (Sub().fit(X, y), "Sub cannot be stored"),
+        (Sub(ordering="error", temperature=1.0).fit(X, y), "Sub cannot be stored"),
         (BaseEstimator, "cannot be stored"),
-        (ETANAClassifier(solver=Own()).fit(X, y), "solver of your own.*Own; only ExactSolver"),
-        (ETANAClassifier(random_state=np.random.default_rng(0)).fit(X, y), "random_state.*whole number"),
+        (quick(solver=Own()).fit(X, y), "solver of your own.*Own; only ExactSolver"),
+        (quick(random_state=np.random.default_rng(0)).fit(X, y), "random_state.*whole number"),
         (fit().set_params(solver=PointsSolver(8, random_state=np.random.default_rng(0))), "whole number"),
         (fit().set_params(n_bins=object()), "n_bins is object"),
         (fit().set_params(n_bins=-3), "n_bins is -3; it must be"),
