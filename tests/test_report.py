@@ -16,12 +16,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from typer.testing import CliRunner
 
-from etana import ETANAClassifier, FETANAClassifier
+from etana import ETANAClassifier, FETANAClassifier, save
 from etana.beliefs import NaiveBayes
+from etana.cli import app
 from etana.costs import resolve_feature_costs
 from etana.errors import InputError
 from etana.model import Model
+from etana.modelfile.container import read_metadata
 from etana.plots._intervals import mean_interval, wilson
 from etana.policies.fixed_order import FixedOrder
 from etana.report import make_report
@@ -187,13 +190,64 @@ def test_model_without_estimator(wine):
     """The same page but for the settings; another seed moves the intervals of the summary and nothing else."""
     clf, X, y, html = wine
     bare, full = Page(make_report(as_model(clf), read_table(X), y, seed=1)).text, Page(html).text
-    assert "Model on 89 rows of 3 classes" in bare
+    assert "A model on 89 rows of 3 classes (0, 1, 2)" in bare
+    assert "classifier A model" in bare
     summaries = [page[page.index("Summary") : page.index("What was asked")] for page in (bare, full)]
     assert summaries[0] != summaries[1]
     for words in summaries:
         assert f"{clf.acquire(X).n_features.mean():.2f} of 13" in words
     rest = [page[page.index("What was asked") : page.index("Settings")] for page in (bare, full)]
     assert rest[0] == rest[1]
+
+
+@pytest.fixture(scope="module")
+def unequal(tmp_path_factory):
+    """A report on two classes, one of which is dearer to miss, from files."""
+    folder = tmp_path_factory.mktemp("unequal")
+    rng = np.random.default_rng(0)
+    sick = rng.integers(0, 2, 90)
+    X = pd.DataFrame({"bp": 130 + 20 * sick + 12 * rng.normal(size=90), "age": 50 + 9 * sick + 9 * rng.normal(size=90)})
+    y = np.where(sick == 1, "sick", "well")
+    mistakes = np.array([[0.0, 90000.0], [21000.0, 0.0]])
+    clf = ETANAClassifier(20.0, misclassification_costs=mistakes, priors=np.array([0.25, 0.75])).fit(X, y)
+    save(clf, folder / "m.etana")
+    X.assign(outcome=y).to_csv(folder / "t.csv", index=False)
+    return folder, clf, X, y, make_report(clf, X, y)
+
+
+def test_where_mistakes_differ_their_cost_and_who_is_missed_come_first(unequal):
+    _, clf, X, y, html = unequal
+    text = Page(html).text
+    labels = clf.predict(X)
+    order = ["cost of a row", "sensitivity: sick told as such", "specificity: well told as such", "accuracy"]
+    assert [text.index(words) for words in order] == sorted(text.index(words) for words in order)
+    for words, name in zip(order[1:3], ("sick", "well"), strict=True):
+        right, n = int((labels[y == name] == name).sum()), int((y == name).sum())
+        low, high = wilson(right, n)
+        assert f"{words} {right / n:.1%} {low:.1%} to {high:.1%}, {right} of {n} rows" in text
+        assert f"{name} {n} {right} {right / n:.1%} {100 * low:.1f} to {high:.1%}" in text
+
+
+def test_words_for_people(unequal):
+    _, _, _, _, html = unequal
+    assert "e+0" not in re.sub(r' (d|transform)="[^"]*"', "", html)
+    text = Page(html).text
+    assert "ETANAClassifier on 90 rows of 2 classes (sick, well)" in text
+    assert "priors 0.25, 0.75" in text
+    assert "ndarray" not in text
+
+
+def test_a_page_from_files_says_which_and_when(unequal):
+    folder, *_ = unequal
+    out = folder / "r.html"
+    done = CliRunner().invoke(app, ["report", str(folder / "m.etana"), str(folder / "t.csv"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    text = Page(out.read_text()).text
+    assert re.search(r"m\.etana on t\.csv; \d\d \w+ \d{4}, \d\d:\d\d UTC", text)
+    assert f"data file t.csv, SHA-256 {hashlib.sha256((folder / 't.csv').read_bytes()).hexdigest()}" in text
+    assert f"model file m.etana, digest {read_metadata(str(folder / 'm.etana'))['sha256']}" in text
+    assert "classifier ETANAClassifier" in text
+    assert str(folder) not in text
 
 
 def _hostile(n_classes):

@@ -334,6 +334,16 @@ def test_how_much_dearer_mistakes_would_have_to_be():
     )
 
 
+def test_a_classifier_without_columns_says_where_questions_could_begin_to_pay(tmp_path):
+    frame = clinic()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ("fit", tmp_path / "t.csv", "--target", "outcome", "--costs", 7, "--method", "sequential")
+    [line] = warned(run(*fit, "-o", tmp_path / "m.etana"))
+    least = 7 / (frame["outcome"].value_counts(normalize=True).min())
+    assert f"it costs more than {np.ceil(least):g})" in line
+    assert "fit again with dearer --mistakes" in line
+
+
 def test_one_class_and_a_measured_target_are_warned_of(tmp_path):
     frame = clinic()
     frame.assign(outcome="sick").to_csv(tmp_path / "one.csv", index=False)

@@ -19,7 +19,7 @@ __all__ = ["export_file"]
 
 def export_file(model: Model, output: str, rows: str | None, **wishes: Any) -> None:
     """Write the files, and say on standard error what they hold."""
-    table = None if rows is None else as_table(model, read_columns(rows), rows)
+    table = None if rows is None else as_table(model, read_columns(rows), rows, every=True)
     given = Wishes(Path(output).stem, rows=table, **wishes)
     written, plan = export_model(model, output, given)
     for file in written:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from etana.commands.worth import worth_asking
+from etana.commands.worth import least_factor, worth_asking
 from etana.model import Model
 from etana.money import about, money
 from etana.reading import can_be_read, decided_from, export_text
@@ -39,16 +39,26 @@ def doubts(clf: Any) -> Iterator[str]:
 
 def _cure(clf: Any) -> str:
     """What a mistake would have to cost for a question to pay."""
-    mistakes = clf.model_.mistakes
-    factor = worth_asking(clf)
+    mistakes, factor, least = clf.model_.mistakes, worth_asking(clf), least_factor(clf.model_)
+    if factor is None and least is None:
+        return "Mistakes cost nothing, or features do; check --costs and --mistakes"
+    alike = np.array_equal(mistakes, mistakes.max() * (1 - np.eye(len(mistakes))))
     if factor is None:
-        return "No feature tells enough about the class to pay for itself, however dear a mistake is"
-    if np.array_equal(mistakes, mistakes.max() * (1 - np.eye(len(mistakes)))):
-        now, then = money(mistakes.max()), money(_rounded_up(float(mistakes.max()) * factor))
+        # A classifier that chose its columns at these prices holds none that it could ask at others.
+        what = (
+            f"it costs more than {_sum(mistakes, least)}" if alike else f"they cost more than {least:.2g} times as much"
+        )
+        return f"A question can pay only where a mistake is dearer ({what}): fit again with dearer --mistakes"
+    if alike:
+        now, then = money(mistakes.max()), _sum(mistakes, factor)
         return (
             f"A mistake costs {now}; questions begin to pay when it costs about {then}: give --mistakes {then} or more"
         )
     return f"Questions begin to pay when mistakes cost about {factor:.2g} times as much; check --costs and --mistakes"
+
+
+def _sum(mistakes: np.ndarray, factor: float | None) -> str:
+    return money(_rounded_up(float(mistakes.max()) * (factor or 1.0)))
 
 
 def _rounded_up(value: float) -> float:

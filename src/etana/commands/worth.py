@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["worth_asking"]
+__all__ = ["least_factor", "worth_asking"]
 
 _DOUBLINGS = 14
 _HALVINGS = 5  # to two digits
@@ -17,13 +17,9 @@ _HALVINGS = 5  # to two digits
 
 def worth_asking(clf: Any) -> float | None:
     """The factor on all mistakes at which a classifier that asks nothing begins to ask; None if there is none."""
-    model = clf.model_
-    at_once = float((model.priors @ model.mistakes).min())
-    prices = model.prices.full
-    cheapest = float(prices.min()) if prices.size else 0.0
-    if at_once <= 0.0 or cheapest <= 0.0:
+    low = least_factor(clf.model_)
+    if low is None or not clf.model_.columns.size:
         return None
-    low = max(cheapest / at_once, 1.0)
     high = next((low * 2.0**k for k in range(_DOUBLINGS) if _asks(clf, low * 2.0**k)), None)
     if high is None or high == low:
         return high
@@ -32,6 +28,14 @@ def worth_asking(clf: Any) -> float | None:
         middle = (low + high) / 2
         low, high = (low, middle) if _asks(clf, middle) else (middle, high)
     return high
+
+
+def least_factor(model: Any) -> float | None:
+    """The factor on all mistakes below which nothing can pay; None where mistakes, or some features, cost nothing."""
+    at_once, prices = float((model.priors @ model.mistakes).min()), model.prices.full
+    if at_once <= 0.0 or not prices.size or prices.min() <= 0.0:
+        return None
+    return max(float(prices.min()) / at_once, 1.0)
 
 
 def _asks(clf: Any, factor: float) -> bool:

@@ -9,19 +9,26 @@ from etana import __version__
 from etana.files import check_target, replacing
 from etana.model import Model
 from etana.plots import CalibrationDisplay, ConfusionCostDisplay, ExamplePathsDisplay, FeatureUsageDisplay
-from etana.plots._canvas import counted, matplotlib
+from etana.plots._canvas import clean, counted, matplotlib
 from etana.plots._outcome import check_labels, model_of
 from etana.report.examples import examples
+from etana.report.origin import Origin
 from etana.report.page import page
 from etana.report.sections import asked, belief, mistakes, policy, trade
-from etana.report.settings import settings
+from etana.report.settings import kind_of, settings
 from etana.report.summary import WayOfAsking, rivals_of, summary
 from etana.table import read_table
 
 __all__ = ["make_report"]
 
+_NAME = 40
+_MOST_CLASSES = 6
 
-def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | None = None, seed: int = 0) -> str:
+
+def make_report(
+    estimator: Any, X: Any, y: Any, path: Any = None, title: str | None = None, seed: int = 0,
+    origin: Origin | None = None,
+) -> str:  # fmt: skip
     """Tell how a classifier did on labelled rows, best ones it was not trained on, in a self-contained HTML page.
 
     Parameters
@@ -35,6 +42,8 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
     title : str, optional
     seed : int
         Seed of the bootstrap intervals; the same input and seed give the same bytes.
+    origin : Origin, optional
+        Files that the model and the rows come from, and the time, to be named in the page.
 
     Returns
     -------
@@ -57,11 +66,11 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
     model = model_of(estimator)
     truth = check_labels(y, read_table(X).n_rows, model.classes)
     matplotlib()
-    kind = type(estimator).__name__
+    origin = Origin() if origin is None else origin
     html = page(
         title if title is not None else "etana report",
-        f"{kind} on {counted(truth.size, 'row')} of {counted(model.classes.size, 'class')}",
-        _sections(estimator, model, X, y, seed),
+        _subtitle(estimator, model, truth.size, origin),
+        _sections(estimator, model, X, y, seed, origin),
         f"Made by etana {__version__}. Intervals are 95% intervals: Wilson's for shares; for means bootstrap "
         f"percentiles (seed {seed}) or, for more than 10,000 rows, normal ones.",
     )
@@ -71,7 +80,15 @@ def make_report(estimator: Any, X: Any, y: Any, path: Any = None, title: str | N
     return html
 
 
-def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int) -> Iterator[str]:
+def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Origin) -> str:
+    """What the page is about: the classifier, the rows and their classes, and where they come from."""
+    names = [clean(c, _NAME) for c in model.classes]
+    listed = f" ({', '.join(names)})" if len(names) <= _MOST_CLASSES else ""
+    what = f"{counted(n_rows, 'row')} of {counted(len(names), 'class')}{listed}"
+    return ". ".join(part for part in (f"{kind_of(estimator, origin)} on {what}", origin.words) if part)
+
+
+def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int, origin: Origin) -> Iterator[str]:
     own, rivals = WayOfAsking.of("this policy", estimator, X, y), rivals_of(model, X, y)
     outcome = own.outcome
     usage = FeatureUsageDisplay.from_outcome(model, outcome)
@@ -82,4 +99,4 @@ def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int) -> Iterat
     yield belief(CalibrationDisplay.from_outcome(outcome))
     yield policy(model)
     yield examples(ExamplePathsDisplay.from_outcome(model, outcome, X))
-    yield settings(estimator, usage)
+    yield settings(estimator, usage, origin)

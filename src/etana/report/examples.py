@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from etana.money import about
 from etana.plots import ExamplePathsDisplay
 from etana.plots._canvas import CLASS_COLOURS, class_colour, counted
 from etana.plots.paths import ExamplePath, Step
@@ -43,7 +44,7 @@ def examples(display: ExamplePathsDisplay) -> str:
 
 def _path(path: ExamplePath, classes: np.ndarray) -> str:
     verdict = f'<span class="{"right" if path.correct else "wrong"}">{"right" if path.correct else "wrong"}</span>'
-    mistake = f" and {path.penalty:,.6g} for the mistake" if path.penalty else ""
+    mistake = f" and {about(path.penalty, 6)} for the mistake" if path.penalty else ""
     rows = [["start", "", "", _beliefs(path.prior, classes)]]
     rows += [_step(step, classes) for step in path.steps]
     if len(rows) > _MOST_STEPS + 1:
@@ -52,7 +53,7 @@ def _path(path: ExamplePath, classes: np.ndarray) -> str:
     return (
         f"<h3>Row {path.row}: {text(path.reason, 60)}</h3>"
         f"<p>Decided <b>{text(classes[path.decided], _NAME)}</b>, truth <b>{text(classes[path.truth], _NAME)}</b>: "
-        f"{verdict}. Paid {path.spent:,.6g} for {counted(len(path.steps), 'feature')}{mistake}.</p>"
+        f"{verdict}. Paid {about(path.spent, 6)} for {counted(len(path.steps), 'feature')}{mistake}.</p>"
         + table(["feature", "answer", "price", "belief after it"], rows, numeric=[2])
     )
 
@@ -62,7 +63,7 @@ def _step(step: Step, classes: np.ndarray) -> list[str]:
     missing = step.meaning == "missing"
     meaning = "" if missing or step.meaning == repr(step.value) else f"<small>{text(step.meaning, _NAME)}</small>"
     answer = "missing" if missing else text(value, _NAME)
-    return [text(step.feature, _NAME), answer + meaning, f"{step.price:.4g}", _beliefs(step.belief, classes)]
+    return [text(step.feature, _NAME), answer + meaning, about(step.price), _beliefs(step.belief, classes)]
 
 
 def _beliefs(belief: np.ndarray, classes: np.ndarray) -> str:

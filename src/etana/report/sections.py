@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from etana.model import Model
+from etana.money import about
 from etana.plots import (
     CalibrationDisplay,
     ConfusionCostDisplay,
@@ -21,6 +22,7 @@ from etana.plots import (
     trace_prices,
 )
 from etana.plots._canvas import counted
+from etana.plots._intervals import wilson
 from etana.plots._outcome import model_of
 from etana.reading import branches, can_be_read
 from etana.report.page import decimals, figures, number, paragraph, section, table, text
@@ -116,7 +118,7 @@ def trade(estimator: Any, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
 
     def picture(response: str, heading: str, caption: str) -> str:
         x, v = getattr(first, against), getattr(first, response)
-        alt = f"{heading}: from {v[-1]:.3g} at {x[-1]:.3g} to {v[0]:.3g} at {x[0]:.3g}."
+        alt = f"{heading}: from {about(v[-1], 3)} at {about(x[-1], 3)} to {about(v[0], 3)} at {about(x[0], 3)}."
         return figure(f"curve-{response}", partial(draw, response=response), heading, caption, alt)
 
     return section(
@@ -153,9 +155,20 @@ def mistakes(display: ConfusionCostDisplay) -> str:
         "confusion", display.plot, "Confusion matrix in units of cost",
         "Number of rows and, unless each mistake costs 1, what they cost together; the colour is the cost.",
         f"Confusion matrix of {n} classes: {off.sum()} of {display.counts.sum()} rows were decided wrongly, at a cost "
-        f"of {total:.4g}.", (4.6, side),
+        f"of {about(total)}.", (4.6, side),
     )  # fmt: skip
-    return section("Mistakes", figures(picture, f"<div>{dearest}</div>"))
+    return section("Mistakes", figures(picture, f"<div>{dearest}{_by_true_class(display)}</div>"))
+
+
+def _by_true_class(display: ConfusionCostDisplay) -> str:
+    """How many rows of each class were told as such."""
+    rows = []
+    for code, name in enumerate(display.classes[:_MOST_CLASSES]):
+        n, right = int(display.counts[code].sum()), int(display.counts[code, code])
+        low, high = wilson(right, n) if n else (0.0, 0.0)
+        share = [f"{right / n:.1%}", f"<small>{100 * low:.1f} to {high:.1%}</small>"] if n else ["–", "–"]
+        rows.append([text(name, _NAME), f"{n:,}", f"{right:,}", *share])
+    return table(["true class", "rows", "told as such", "share", "interval"], rows, (1, 2, 3, 4), "Found of each class")
 
 
 def belief(display: CalibrationDisplay) -> str:

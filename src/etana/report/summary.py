@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from etana.model import Model
+from etana.plots._canvas import clean
 from etana.plots._intervals import mean_interval, wilson
 from etana.plots._outcome import Outcome, model_of, walk_labelled
 from etana.report.page import cards, decimals, number, paragraph, section, table, text
 
-__all__ = ["EVERYTHING", "NOTHING", "WayOfAsking", "rivals_of", "summary"]
+__all__ = ["EVERYTHING", "NOTHING", "WayOfAsking", "alike", "rivals_of", "summary"]
 
 EVERYTHING, NOTHING = "ask everything", "ask nothing"
+_NAME = 30
 _MOST_WORK = 3e8  # features times rows that are walked to compare with asking everything
 _DRAWS = 20_000  # rows that a policy draws from its model for what it expects
 
@@ -56,12 +58,16 @@ def summary(model: Model, own: WayOfAsking, rivals: list[WayOfAsking], seed: int
     most = f"median {np.median(asked):g}, most {asked.max()}"
     between = f"{cost_low:,.{digits}f} to {cost_high:,.{digits}f}"
     wrong = f"and {outcome.penalties.mean():,.{digits}f} for mistakes"
-    tiles = [
-        _tile("accuracy", f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}"),
-        _tile("features asked of a row", f"{asked.mean():.2f}{of_all}", most),
+    accuracy = _tile("accuracy", f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}")
+    features = _tile("features asked of a row", f"{asked.mean():.2f}{of_all}", most)
+    cost = [
         _tile("cost of a row", number(outcome.totals.mean(), digits), between),
         _tile("of that, features", number(outcome.walk.costs.mean(), digits), wrong),
     ]
+    # Where mistakes differ, accuracy counts what matters little like what matters much.
+    tiles = [accuracy, features, *cost]
+    if not alike(model.mistakes):
+        tiles = [*cost, *(_tile(*found) for found in _found(model, outcome)), features, accuracy]
     return section(
         "Summary",
         cards("tiles", tiles),
@@ -69,6 +75,29 @@ def summary(model: Model, own: WayOfAsking, rivals: list[WayOfAsking], seed: int
         paragraph(*_against(own, rivals, seed)),
         paragraph(*_expectation(model, own, (cost_low, cost_high), digits)),
     )
+
+
+def alike(mistakes: np.ndarray) -> bool:
+    """Whether every mistake costs the same."""
+    return np.array_equal(mistakes, mistakes.max() * (1 - np.eye(len(mistakes))))
+
+
+def _found(model: Model, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
+    """Of two classes sensitivity and specificity, the class that is dearer to miss first; of more, that class alone."""
+    missed = (model.mistakes - np.diag(model.mistakes)[:, None]).max(axis=1)
+    order = np.argsort(-missed, kind="stable")
+    names = ["sensitivity", "specificity"] if order.size == 2 else ["found"]
+    for name, code in zip(names, order, strict=False):
+        rows = outcome.truth == code
+        title = f"{name}: {clean(model.classes[code], _NAME)} told as such"
+        yield title, *_share(int(outcome.correct[rows].sum()), int(rows.sum()))
+
+
+def _share(hits: int, n: int) -> tuple[str, str]:
+    if not n:
+        return "–", "no such rows"
+    low, high = wilson(hits, n)
+    return f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}, {hits:,} of {n:,} rows"
 
 
 def _tile(name: str, value: str, note: str) -> str:
@@ -106,14 +135,14 @@ def _against(own: WayOfAsking, rivals: Sequence[WayOfAsking], seed: int) -> Iter
         low, high = mean_interval(saved, seed)
         digits = decimals([low, high])
         if low > 0:
-            verdict = f"saves {saved.mean():.{digits}f} a row"
+            verdict = f"saves {saved.mean():,.{digits}f} a row"
         elif high < 0:
-            verdict = f"costs {-saved.mean():.{digits}f} more a row"
+            verdict = f"costs {-saved.mean():,.{digits}f} more a row"
             low, high = -high, -low
         else:
             yield f"Against “{rival.name}” the difference in total cost is within chance."
             continue
-        yield f"Against “{rival.name}” it {verdict} ({low:.{digits}f} to {high:.{digits}f})."
+        yield f"Against “{rival.name}” it {verdict} ({low:,.{digits}f} to {high:,.{digits}f})."
 
 
 def _expectation(model: Model, own: WayOfAsking, interval: tuple[float, float], digits: int) -> Iterator[str]:
