@@ -3,8 +3,8 @@
     python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
     python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
 
-A line for each set, split and method is added to the file, and lines that are there are not made again. Splits are five
-folds, dealt again and again with seeds 0, 1, ...; sets with a test part of their own have one split. Made sets
+A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had no
+part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
 (:mod:`made_sets`) have new training and test rows for each split. At the end: means, paired differences to the best of
 the other methods with their standard errors, and paid over announced.
 """
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 import etana
+from halves import splits_for_figures
 from made_sets import cube, cube_nm, switch
 
 REAL = ("heart", "hepatitis", "pima", "thyroid", "spambase", "madelon", "dexter", "physionet2012")
@@ -54,13 +54,7 @@ def splits_of(name: str, data_dir: str | None, n_splits: int) -> Iterator[tuple[
             yield (*make(n_rows, seed=100 + seed), *make(4000, seed=10_000 + seed))
         return
     data = etana.datasets.load(name, data_dir=data_dir)
-    if data.X_test is not None:
-        yield data.X, data.y, data.X_test, data.y_test
-        return
-    for seed in range(-(-n_splits // 5)):
-        folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(np.zeros(len(data.y)), data.y)
-        for train, test in list(folds)[: n_splits - 5 * seed]:
-            yield data.X[train], data.y[train], data.X[test], data.y[test]
+    yield from splits_for_figures(data, n_splits)
 
 
 def measure(clf: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> dict[str, float]:
