@@ -3,8 +3,8 @@
     python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
     python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
 
-A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had no
-part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
+A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had
+no part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
 (:mod:`made_sets`) have new training and test rows for each split. At the end: means, paired differences to the best of
 the other methods with their standard errors, and paid over announced.
 """
