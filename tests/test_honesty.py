@@ -1,5 +1,7 @@
 """What is announced and chosen comes from rows that had no part in it; each test fails if they had."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
@@ -12,6 +14,7 @@ from etana.learning.folds import deal_folds, row_keys, sample_rows
 from etana.learning.forward_order import NeighbourSearch
 from etana.learning.instance_choice import Way, cheapest_way
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
+from etana.policies.situation import Situation
 from etana.table import read_table
 from etana.walks.acquisition import read_budget
 from problems import random_problem
@@ -158,3 +161,12 @@ def test_features_without_a_group_share_no_fee():
     assert prices.price_of(1, [0]) == 2.0
     assert prices.price_of(2, [3]) == 5.0
     assert prices.now(np.array([1, 2]), [0, 3]).tolist() == [2.0, 5.0]
+
+
+def test_what_came_for_nothing_gives_no_discount():
+    """Nobody paid the fee of its group; what was paid for without being known did."""
+    knowledge = SimpleNamespace(known=(0, 1))
+    situation = Situation(given=frozenset({1}), free=frozenset({1}), also_bought=frozenset({3}))
+    assert situation.bought(knowledge) == [0, 3]
+    prices = resolve_feature_costs(FeatureCosts(4.0, ["a", "b", "b", None], 1.0), 4)
+    assert prices.price_of(2, situation.bought(knowledge)) == 4.0

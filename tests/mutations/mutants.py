@@ -197,7 +197,7 @@ MUTANTS = [
         "what came for nothing gives a discount", "policies/situation.py",
         "return [column for column in knowledge.known if column not in self.free] + sorted(self.also_bought)",
         "return [column for column in knowledge.known] + sorted(self.also_bought)",
-        ("tests/cases/test_case.py::test_known_members_of_a_group_give_no_discount_unless_bought",),
+        (_HONEST + "test_what_came_for_nothing_gives_no_discount",),
     ),
     Mutant(
         "every member of a group pays its fee", "costs.py",
