@@ -54,25 +54,29 @@ def oldest(requirement: str, python: str) -> str:
     return f"{name}=={least}" if least.count(".") > 1 else f"{name}=={least}.*"
 
 
-def environment(python: str, age: str) -> Path:
+def environment(command: str, python: str, age: str) -> Path:
     """A virtual environment with these versions; returns its interpreter."""
     wanted = [oldest(line, python) if age == "oldest" else line for line in requirements()]
     folder = ROOT / ".venv-versions" / f"{python}-{age}"
     stamp, interpreter = folder / "requirements.txt", folder / "bin" / "python"
     if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
-        subprocess.run([f"python{python}", "-m", "venv", "--clear", str(folder)], check=True)
+        subprocess.run([command, "-m", "venv", "--clear", str(folder)], check=True)
         install = [str(interpreter), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
         subprocess.run([*install, *wanted], check=True)
         stamp.write_text("\n".join(wanted))
     return interpreter
 
 
-def installed(python: str) -> bool:
-    """Whether there is such an interpreter, and not only a shim of its name."""
-    try:
-        return subprocess.run([f"python{python}", "-c", ""], capture_output=True).returncode == 0
-    except OSError:
-        return False
+def installed(python: str) -> str | None:
+    """An interpreter of this version that runs, and not only a shim of its name; also one that pyenv keeps."""
+    kept = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    for command in (f"python{python}", *map(str, sorted(kept.glob(f"{python}.*/bin/python")))):
+        try:
+            if subprocess.run([command, "-c", ""], capture_output=True).returncode == 0:
+                return command
+        except OSError:
+            continue
+    return None
 
 
 def main(given: list[str]) -> int:
@@ -80,12 +84,13 @@ def main(given: list[str]) -> int:
     ages = [age for age in ("oldest", "newest") if age in given] or ["oldest", "newest"]
     failed = 0
     for python in [version for version in PYTHONS if version in given] or PYTHONS:
-        if not installed(python):
+        command = installed(python)
+        if command is None:
             print(f"==> Python {python} is not installed", flush=True)
             continue
         for age in ages:
             print(f"==> Python {python}, the {age} of every dependency", flush=True)
-            interpreter = environment(python, age)
+            interpreter = environment(command, python, age)
             env = os.environ | {"PYTHONPATH": "src", "NUMBA_CACHE_DIR": str(interpreter.parent.parent / "loops")}
             failed += subprocess.run([interpreter, "-m", "pytest", "-q", *CORE], cwd=ROOT, env=env).returncode != 0
     return failed

@@ -45,7 +45,7 @@ def test_sets_that_travel_with_the_package_are_the_published_ones(name, missing)
 
 def test_training_and_test_rows_are_all_rows_once(tmp_path):
     done = run("heart", "-o", tmp_path)
-    assert [line.split()[1].rpartition("/")[2] for line in done.stderr.splitlines()] == [
+    assert [line.split()[1].rpartition("/")[2] for line in done.output.splitlines()] == [
         *("heart.csv", "heart-test.csv", "costs.csv")
     ]
     (header, *train), (same, *test) = rows(tmp_path / "heart.csv"), rows(tmp_path / "heart-test.csv")
@@ -80,12 +80,12 @@ def test_a_set_of_scikit_learn(tmp_path):
 def test_nobodys_file_is_replaced(tmp_path):
     (tmp_path / "costs.csv").write_text("mine\n")
     done = run("heart", "-o", tmp_path, code=3)
-    assert "costs.csv is there already with other content" in done.stderr
+    assert "costs.csv is there already with other content" in done.output
     assert [path.name for path in tmp_path.glob("*.csv")] == ["costs.csv"]
     (tmp_path / "costs.csv").unlink()
     run("heart", "-o", tmp_path)
     run("heart", "-o", tmp_path)  # the same again is no harm
-    assert "make it first" in run("heart", "-o", tmp_path / "nowhere", code=3).stderr
+    assert "make it first" in run("heart", "-o", tmp_path / "nowhere", code=3).output
 
 
 def test_a_set_that_is_too_wide_for_csv(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from etana.kernels.copying import copy
 from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.kernels.walk import bin_of
 
@@ -136,7 +137,7 @@ def gather_sparse(data, rows, start, end, classes, weights, totals, members, roo
     """
     values, labels, mass = room
     missing[:] = 0.0
-    zeros[:] = totals
+    copy(totals, zeros)
     absent = members.copy()
     m = 0
     for e in range(start, end):
@@ -381,7 +382,7 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
 @njit(nogil=True, cache=True)
 def add_zeros(zeros, edges, n_edges, histogram):
     """Add the weights of zeros to the bin that holds zero."""
-    zero_bin = bin_of(0.0, edges, 0, n_edges, -1)
+    zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
     for i in range(zeros.size):
         histogram[zero_bin, i] += zeros[i]
 
@@ -502,8 +503,9 @@ def fit_columns(source, first, last, cutting, n_edges, edges, counts, missing):
                 merge_bins(histogram, cuts, made, kept, n_kept)
                 made = n_kept
         n_edges[c] = made
-        edges[edge : edge + made] = cuts[:made]
-        counts[cell : cell + made + 1] = histogram[: made + 1]
+        copy(cuts[:made], edges[edge:])
+        for b in range(made + 1):
+            copy(histogram[b], counts[cell + b])
         edge, cell = edge + made, cell + made + 1
 
 
@@ -525,7 +527,7 @@ def count_columns(source, first, last, bins, cells):
         else:
             values, labels, mass, m = gather(turned[c], classes, weights, room, zeros, missing)
         made = edge_offsets[column + 1] - edge_offsets[column]
-        cuts[:made] = edges[edge_offsets[column] : edge_offsets[column + 1]]
+        copy(edges[edge_offsets[column] : edge_offsets[column + 1]], cuts)
         out = cells[cell_offsets[column] : cell_offsets[column + 1]]
         add_counts(values, labels, mass, m, zeros, cuts, made, out)
         if has_missing[column]:

@@ -71,7 +71,7 @@ def symmetrical_uncertainty(table: np.ndarray) -> float:
     """2 I(a; b) / (H(a) + H(b)) of ``table[0]``; 0 where both columns are constant."""
     rows = np.empty(table.shape[1], dtype=np.int64)
     columns = np.empty(table.shape[2], dtype=np.int64)
-    n = _margins(table, 0, rows, columns)
+    n = _margins(table, np.int64(0), rows, columns)
     entropies = 0.0
     for i in range(rows.size):
         if rows[i] > 0:

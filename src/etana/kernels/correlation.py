@@ -123,7 +123,7 @@ def separated(
         while True:
             for t in range(k):
                 given[t] = others[places[t]]
-            r = abs(partial_correlation(R, v, 0, given, k, work))
+            r = abs(partial_correlation(R, v, np.int64(0), given, k, work))
             if not r >= cutoffs[k]:
                 return True
             t = free - 1

@@ -218,7 +218,7 @@ def sandwich(stages, k, ahead, left, right, precision, stack, out, count):
     worst = 0.0
     limit = out.xs.size - 3
     depth = 1
-    push(stack, 0, left, right)
+    push(stack, np.int64(0), left, right)
     while depth > 0:
         depth -= 1
         e = stack[depth]
@@ -280,9 +280,9 @@ def back_up(stages, k, ahead, precision, stack, out, threshold):
     top = cost_to_go(PEAK, stages, k, ahead)
     if not free and lower(top, PEAK) >= PEAK * (1.0 - 1e-14):
         threshold[0], threshold[1] = np.inf, -np.inf
-        put_stop(out, 0, 0.0)
-        put_stop(out, 1, PEAK)
-        put_stop(out, 2, 1.0)
+        put_stop(out, np.int64(0), 0.0)
+        put_stop(out, np.int64(1), PEAK)
+        put_stop(out, np.int64(2), 1.0)
         return 3, tolerance, 0.0
     if free:
         # What costs nothing is never refused, not even where it cannot help.
@@ -293,7 +293,7 @@ def back_up(stages, k, ahead, precision, stack, out, threshold):
         left = left_end(stages, k, ahead, top)
         right, y = right_end(stages, k, ahead, top)
         threshold[0], threshold[1] = np.log(left.x / (1.0 - left.x)), np.log((1.0 - y) / y)
-        put_stop(out, 0, 0.0)
+        put_stop(out, np.int64(0), 0.0)
         first = 1
     put(out, first, left)
     while True:

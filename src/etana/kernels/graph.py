@@ -173,7 +173,7 @@ def descend(storage, bins, budget, first, last, nodes, evidence, offers, setting
     rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
     cells = np.empty((widest(offsets), nodes.logs.shape[1]))
     for row in range(first, last):
-        node = 0
+        node = np.int64(0)
         while True:
             if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
                 return row
@@ -197,14 +197,14 @@ def retrace(codes, first, last, nodes, evidence, offers, setting, ends):
     rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
     cells = np.empty((widest(offsets), nodes.logs.shape[1]))
     for row in range(first, last):
-        node = 0
+        node = np.int64(0)
         while True:
             if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
                 return row
             if links[node, STATE] == STOPS:
                 break
             feature = links[node, FEATURE]
-            node = follow(node, codes[feature, row], nodes, offsets[feature + 1] - offsets[feature])
+            node = follow(node, np.int64(codes[feature, row]), nodes, offsets[feature + 1] - offsets[feature])
             if node < 0:
                 return row
         ends[row] = node
@@ -227,7 +227,7 @@ def simulate(draws, first, last, nodes, evidence, offers, setting, ends):
         while truth < belief.size - 1 and left >= belief[truth]:
             left -= belief[truth]
             truth += 1
-        node, step = 0, 1
+        node, step = np.int64(0), 1
         while True:
             if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
                 return row

@@ -232,7 +232,7 @@ def _span(
     width = 0.0
     if relation == GAP:
         farthest = max(
-            _distance(x, order, starts, groups, g, 0, inverse_variance),
+            _distance(x, order, starts, groups, g, np.int64(0), inverse_variance),
             _distance(x, order, starts, groups, g, groups - 1, inverse_variance),
         )
         nearest = 0.0 if taken > 0 else min(below, above)
@@ -419,8 +419,8 @@ def _walk(
     """
     relation, parameter = rule
     bounds[0] = m
-    depth = 1
-    ready = 0
+    depth = np.int64(1)
+    ready = np.int64(0)
     for t in range(m):
         while ready <= t:
             ready, depth = sort_next(keys, ready, bounds, depth)

@@ -105,7 +105,7 @@ def _share(nearer, level, n_nearer, n_level, filled, votes):
 def _pruned(base, order, n_sorted, columns, first, last, voters, i, k, least, found, votes):
     """Votes of the k nearest of row i, itself left out; scratch: ``least`` (at least k) and ``found`` (2, N)."""
     n = order.size
-    filled, looked = 0, 0
+    filled, looked = np.int64(0), 0
     for a in range(n):
         looked = a + 1
         # A further feature only adds: what is too far without it is too far with it. Behind the sorted part others may
@@ -123,7 +123,7 @@ def _pruned(base, order, n_sorted, columns, first, last, voters, i, k, least, fo
             d += t * t
         filled = _insert(least, filled, k, d)
     found[:] = 0.0
-    n_nearer, n_level = 0, 0
+    n_nearer, n_level = np.int64(0), np.int64(0)
     # A second pass, now that the last distance is known: ties at it share what is left of the k votes.
     worst = least[filled - 1] if filled else 0.0
     for a in range(looked):
@@ -148,7 +148,7 @@ def _on_a_line(x, sorted_rows, voters, place, k, found, votes):
     """Votes of the k nearest of the row at ``place`` by one column alone, walking outwards along its sorted rows."""
     n = sorted_rows.size
     own = x[sorted_rows[place]]
-    left, right, taken, n_nearer = place - 1, place + 1, 0, 0
+    left, right, taken, n_nearer = place - 1, place + 1, 0, np.int64(0)
     last = x.dtype.type(-1.0)
     found[:] = 0.0
     while left >= 0 or right < n:
@@ -264,7 +264,7 @@ def nearest(distances, added, columns, voters, k, votes):
             for j in range(n):
                 t = x - column[j]
                 row[j] += t * t
-        filled, worst = 0, row.dtype.type(np.inf)
+        filled, worst = np.int64(0), row.dtype.type(np.inf)
         for j in range(n):
             if row[j] < worst or filled < k:
                 filled = _insert(least, filled, k, row[j])
@@ -272,7 +272,7 @@ def nearest(distances, added, columns, voters, k, votes):
                     worst = least[k - 1]
         worst = least[filled - 1]
         found[:] = 0.0
-        n_nearer, n_level = 0, 0
+        n_nearer, n_level = np.int64(0), np.int64(0)
         for j in range(n):
             if row[j] <= worst:
                 at_worst = int(row[j] == worst)

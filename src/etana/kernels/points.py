@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from etana.kernels.copying import copy
 from etana.kernels.rules import NEGLIGIBLE, fitted_cost, stop_cost
 from etana.kernels.walk import draw
 
@@ -109,7 +110,7 @@ def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed,
         while true_class < n - 1 and (s + shift) / draws >= below:
             true_class += 1
             below += priors[true_class]
-        belief[:] = priors
+        copy(priors, belief)
         spent, martingale, least, stopped = 0.0, 0.0, np.inf, False
         for k in range(horizon + 1):
             stop = stop_cost(belief, regrets)

@@ -203,7 +203,7 @@ def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     place, gain = np.empty(most, np.int64), np.empty(most)
     begins[0], ends[0], ranges = 0, parts, 1
-    place[0], gain[0] = best_cut(classes, weights, starts, 0, parts, table, sides)
+    place[0], gain[0] = best_cut(classes, weights, starts, begins[0], parts, table, sides)
     while ranges < most:
         pick = np.argmax(gain[:ranges])
         if gain[pick] <= 0.0:
@@ -213,7 +213,11 @@ def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
         for p in (pick, ranges):
             place[p], gain[p] = best_cut(classes, weights, starts, begins[p], ends[p], table, sides)
         ranges += 1
-    begins[:ranges].sort()
+    # A few places, sorted by insertion: the library's sort takes a second to compile.
     for p in range(1, ranges):
-        kept[p - 1] = firsts[begins[p]] - 1
+        edge, at = firsts[begins[p]] - 1, p - 1
+        while at > 0 and kept[at - 1] > edge:
+            kept[at] = kept[at - 1]
+            at -= 1
+        kept[at] = edge
     return ranges - 1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from etana.kernels.copying import copy
 from etana.kernels.rules import normalise, stop_cost, stops
 from etana.kernels.walk import draw, update
 
@@ -61,7 +62,7 @@ def remainders(model, costs, regrets, per_class, seed, left):
         if share == 0.0:
             continue
         for _ in range(per_class):
-            logs[:] = log_priors
+            copy(log_priors, logs)
             for k in range(left.size):
                 normalise(logs, belief)
                 now = stop_cost(belief, regrets)
@@ -79,7 +80,7 @@ def draw_paths(model, labels, seed, paths):
     n = log_priors.size
     logs = np.empty(n)
     for b in range(paths.shape[0]):
-        logs[:] = log_priors
+        copy(log_priors, logs)
         normalise(logs, paths[b, 0])
         for k in range(paths.shape[1] - 1):
             if log_priors[labels[b]] > -np.inf:
@@ -178,7 +179,7 @@ def spsa(theta, corners, free, paths, costs, spent, gains, tolerance, iterations
     """
     epsilon, shift, kappa, mu, nu = gains
     signs, plus, minus, best = np.zeros_like(theta), theta.copy(), theta.copy(), theta.copy()
-    first, last = 0, paths.shape[0]
+    first, last = np.int64(0), paths.shape[0]
     least = mean_cost(theta, paths, costs, spent, first, last)
     size = np.sqrt(float(theta.size))
     for t in range(iterations):
@@ -256,7 +257,7 @@ def roll_out(rule, model, horizon, stage, beliefs, per_class, seed, out):
                 continue
             total = 0.0
             for _ in range(per_class):
-                logs[:] = start
+                copy(start, logs)
                 k = stage
                 while k == stage or (
                     k < horizon and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch)

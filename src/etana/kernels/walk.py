@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from etana.kernels.copying import copy
 from etana.kernels.rules import INTERVAL, decide, interval_stops, normalise, stops
 
 DENSE, CSR, CSC = range(3)
@@ -199,7 +200,7 @@ def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
     belief, scratch = np.empty(n), np.empty(n)
     logs, going = np.empty((BLOCK, n)), np.empty(BLOCK, np.int64)
     # Before the first answer all rows share one belief, and so one decision.
-    begins = not stops(kind, table, index, costs, regrets, 0, log_priors, belief, scratch)
+    begins = not stops(kind, table, index, costs, regrets, np.int64(0), log_priors, belief, scratch)
     most = columns.size if begins else 0
     for start in range(first_row, last_row, BLOCK):
         count = min(BLOCK, last_row - start)
@@ -281,7 +282,7 @@ def simulate(rule, likelihoods, cells, horizon, seed, asked, decided):
             decided[i] = 0
             continue
         for s in range(asked.shape[1]):
-            logs[:] = log_priors
+            copy(log_priors, logs)
             k = 0
             while k < horizon and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
                 update(logs, log_cells[draw(likelihoods, offsets[k], offsets[k + 1], i)])

@@ -1,0 +1,15 @@
+"""Copying one array into another."""
+
+from numba import njit
+
+__all__ = ["copy"]
+
+
+@njit(nogil=True, cache=True)
+def copy(source, target):
+    """target[: source.size] = source, both 1-D.
+
+    Written out: with an assignment of arrays Numba compiles, for two seconds, the words that shapes do not match.
+    """
+    for i in range(source.size):
+        target[i] = source[i]
