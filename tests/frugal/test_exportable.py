@@ -13,7 +13,7 @@ from etana.cli import app
 from etana.errors import InputError
 
 
-def rows(told, n=160, seed=0):
+def rows(told, n=90, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     X = rng.normal(size=(n, 4))
@@ -21,7 +21,7 @@ def rows(told, n=160, seed=0):
     return X, y
 
 
-@pytest.mark.parametrize(("told", "effort"), [(3.0, "fast"), (0.0, "fast")])
+@pytest.mark.parametrize(("told", "effort"), [(3.0, "auto"), (0.0, "fast")])
 def test_what_is_exportable_is_exported(told, effort, tmp_path):
     X, y = rows(told)
     clf = FrugalClassifier(feature_costs=0.02, effort=effort, exportable=True).fit(X, y)
