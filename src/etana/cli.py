@@ -215,6 +215,9 @@ def fit(
             "bins; also where parts are read, or one of its options is given)."
         ),
     ] = None,
+    exportable: Annotated[
+        bool, typer.Option("--exportable", help="Of frugal: only what etana export can write.")
+    ] = False,
     effort: Annotated[
         str | None, typer.Option(help="Of frugal: fast, auto (if not given) or best: seconds to minutes.")
     ] = None,
@@ -273,6 +276,7 @@ def fit(
             "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
             "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
             "temperature": temperature, "effort": effort, "identifiers": [] if identifiers == "none" else identifiers,
+            "exportable": exportable or None,
         }  # fmt: skip
         with _stderr().status("reading and learning"), _one_line_warnings():
             clf = train(

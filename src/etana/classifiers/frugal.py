@@ -21,7 +21,7 @@ from etana.learning.identifiers import resolve_identifiers
 from etana.learning.judging import NOTHING, Candidate, judge
 from etana.learning.progress import progress_bar
 from etana.model import Model
-from etana.parameters import anything, either, none, one_of, whole
+from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
 from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
 
@@ -33,6 +33,7 @@ __all__ = ["FrugalClassifier"]
 _ONE_ORDER, _BY_INSTANCE, _NAIVE = "naive Bayes, one order", "path counts, by instance", "naive Bayes, by instance"
 _COMMITTEE, _PREFIXES = "committee", "neighbours and logistic, one order"
 _CANDIDATES = (NOTHING, _ONE_ORDER, _BY_INSTANCE, _NAIVE, _PREFIXES, _COMMITTEE)
+_PROGRAMS = {_COMMITTEE, _PREFIXES}  # what cannot be exported
 _FEW = 200  # rows below which folds are dealt again
 _MANY = 1000  # rows from which three folds say enough
 _MOST_JUDGED = {"fast": 1000, "auto": 2000, "best": 10_000}  # rows
@@ -67,6 +68,8 @@ class FrugalClassifier(AcquiringClassifier):
         Seed of folds and samples; None is a fixed seed.
     identifiers : "auto" or sequence
         Columns that number the rows and are no evidence; ``"auto"`` finds them, with a warning, ``[]`` keeps all.
+    exportable : bool
+        Only candidates over bins, whose policies :func:`etana.export` can write; others are programs, not tables.
 
     Attributes
     ----------
@@ -117,6 +120,7 @@ class FrugalClassifier(AcquiringClassifier):
         verbose: int | bool = False,
         random_state: RandomState = None,
         identifiers: Identifiers = "auto",
+        exportable: bool = False,
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -125,8 +129,10 @@ class FrugalClassifier(AcquiringClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.identifiers = identifiers
+        self.exportable = exportable
 
     _parameters: ClassVar = {
+        "exportable": flag,
         "effort": one_of("fast", "auto", "best"),
         "n_jobs": either(whole(), none),
         "verbose": anything,
@@ -150,7 +156,7 @@ class FrugalClassifier(AcquiringClassifier):
     ) -> Judgement:
         rows = TrainingRows(table, codes, weights)
         seed, n_rows = self._seed(), int((weights > 0).sum())
-        names = self._names_of(n_rows, table.n_features, len(mistakes))
+        names = self._allowed(self._names_of(n_rows, table.n_features, len(mistakes)))
         # Found once, in all rows: a part of them may not show what a number is.
         identifiers = resolve_identifiers(self.identifiers, table).tolist()
         makers = {name: self._maker(name, seed, identifiers) for name in names}
@@ -228,6 +234,12 @@ class FrugalClassifier(AcquiringClassifier):
         others = [_NAIVE, _BY_INSTANCE, _PREFIXES, _ONE_ORDER] if self.effort == "best" else []
         return [NOTHING, *dict.fromkeys(names + others)]
 
+    def _allowed(self, names: list[str]) -> list[str]:
+        """These candidates; where programs may not be chosen, a choice by instance takes their place."""
+        if not self.exportable:
+            return names
+        return [NOTHING, *dict.fromkeys(_BY_INSTANCE if name in _PROGRAMS else name for name in names[1:])]
+
     def _folds(self, n_rows: int) -> tuple[int, int]:
         """Folds, and how often they are dealt."""
         if self.effort == "fast":
@@ -242,7 +254,7 @@ class FrugalClassifier(AcquiringClassifier):
             "identifiers": identifiers, "random_state": seed,
         }  # fmt: skip
         kinds: dict[str, Callable[[], Any]] = {
-            NOTHING: lambda: SequentialClassifier(max_features=0, **given),
+            NOTHING: lambda: self._asks_nothing(given),
             _ONE_ORDER: lambda: ETANAClassifier(**given),
             _BY_INSTANCE: lambda: AdaptiveClassifier(**given),
             _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **given),
@@ -250,6 +262,13 @@ class FrugalClassifier(AcquiringClassifier):
             _COMMITTEE: lambda: CommitteeClassifier(splits=splits, **given),
         }
         return kinds[name]
+
+    def _asks_nothing(self, given: dict[str, Any]) -> AcquiringClassifier:
+        if not self.exportable:
+            return SequentialClassifier(max_features=0, **given)
+        # Where no column is evidence, naive Bayes asks for none, and can be exported.
+        every = list(range(self.n_features_in_))
+        return ETANAClassifier(temperature=1.0, **given | {"identifiers": every})
 
     def learnt_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The comparison, and what the chosen candidate keeps."""

@@ -149,9 +149,9 @@ def plan_of(model: Model, max_nodes: int = MOST_NODES, rows: Any = None) -> Plan
         return Plan(model, _stages(model, rule, *tables))
     if not model.beliefs.has_likelihoods:
         raise InputError(
-            f"a model of {model.beliefs.words} cannot be exported: its beliefs are a program and no table. Export an "
-            "ETANAClassifier, FETANAClassifier or AdaptiveClassifier, or keep this one in Python with etana.save or "
-            "etana serve"
+            f"a model of {model.beliefs.words} cannot be exported: its beliefs are a program and no table. Fit with "
+            "`etana fit --exportable` or FrugalClassifier(exportable=True), or --method adaptive or etana "
+            "(AdaptiveClassifier, ETANAClassifier), or keep this one in Python with etana.save or etana serve"
         )
     return Plan(model, grow(model, max_nodes, rows))
 

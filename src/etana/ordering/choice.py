@@ -4,7 +4,7 @@ A feature whose likelihoods are the same for all classes cannot change any belie
 and whatever the order: cheap columns that say nothing would come first otherwise.
 
 ``"auto"`` is ``"cost"`` where that search is affordable, and ``"information"`` where there are more classes or cells of
-features than it can work through in seconds.
+features than it can work through in seconds, or where nothing costs anything: then all is asked, in whatever order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def choose_order(
     some, likely = Counts(cells, offsets, counts.classes), reorder_cells(likelihoods, counts.offsets, useful)[0]
     costs = prices.of(useful)
     if ordering == "auto":
-        ordering = "cost" if _affordable(likely) else "information"
+        ordering = "cost" if costs.full.any() and _affordable(likely) else "information"
     if ordering == "cost":
         return useful[search_order(some, likely, priors, costs, mistakes, seed)]
     return useful[order_features(ordering, some, likely, priors, costs.full)]
