@@ -178,10 +178,10 @@ def test_works_with_the_rest_of_scikit_learn():
 
 def test_frames_keep_names():
     X, y = load_wine(return_X_y=True, as_frame=True)
-    prices = dict.fromkeys(X.columns, 0.01)
-    pandas_clf = ETANAClassifier(prices).fit(X, y)
-    polars_clf = ETANAClassifier(prices).fit(pl.from_pandas(X), y)
-    array_clf = ETANAClassifier().fit(X.to_numpy(), y)
+    prices, plain = dict.fromkeys(X.columns, 0.01), {"ordering": "error", "temperature": 1.0}
+    pandas_clf = ETANAClassifier(prices, **plain).fit(X, y)
+    polars_clf = ETANAClassifier(prices, **plain).fit(pl.from_pandas(X), y)
+    array_clf = ETANAClassifier(**plain).fit(X.to_numpy(), y)
     walks = [pandas_clf.acquire(X), polars_clf.acquire(pl.from_pandas(X)), array_clf.acquire(X.to_numpy())]
     for walk in walks[1:]:
         assert walk.posteriors.tobytes() == walks[0].posteriors.tobytes()

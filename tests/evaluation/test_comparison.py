@@ -80,7 +80,7 @@ def test_the_interval_covers_the_truth():
 
 def test_all_methods_serve_text_and_missing_values(clinic):
     X, y = clinic
-    result = compare(X.to_numpy(dtype=object), y, folds=3, repeats=2)
+    result = compare(X.to_numpy(dtype=object), y, folds=3, repeats=1)
     assert [line.method for line in result.lines] == list(COMPARED)
     for line in result.lines:
         assert line.message is None, line

@@ -186,7 +186,10 @@ class _Nothing:
         return PointsSolver().solve(Problem(problem.priors, np.empty((0, 1, problem.n_classes)), np.empty(0)))
 
 
-@pytest.mark.parametrize("name", ["mll", "lung2_1543", "car"])
+# The made data below has six classes and hundreds of features, and takes a second.
+@pytest.mark.parametrize(
+    "name", ["mll", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lung2_1543", "car"))]
+)
 def test_certified_gap_under_one_percent(reference, name):
     """3, 5 and 11 classes, thousands of features: a certified relative gap below 1 %."""
     policy = PointsSolver().solve(_naive_bayes_problem(reference, name))
