@@ -52,9 +52,9 @@ _SCORING = 10  # neighbours that score a candidate
 _HALF = 0.5
 _SCORED_ROWS = 1500  # rows, evenly spread, on which a candidate is scored
 _LEAST_SORTED = 128
-_PAIRED = 16  # first features that are tried with every second
+_PAIRED = 16  # first features that are tried with every second, at the beginning
+_MOST_PAIRS = 256  # that are tried later on
 _PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
-_MOST_PAIRED = 64  # candidates up to which pairs are tried later on
 _CLEAR = 3.0
 _FREE = 1e-3  # a free feature is taken to cost this share of the dearest
 
@@ -117,10 +117,10 @@ class Search(metaclass=ABCMeta):
 
     def run(
         self, most: int, to_the_end: bool = False, tell: Callable[[int], object] = lambda n_chosen: None,
-        start: Sequence[int] = (),
+        start: Sequence[int] = (), pairs: bool = True,
     ) -> Found:  # fmt: skip
         """Choose at most ``most`` features, or exactly as many (if there are) where gains cannot be trusted; those of
-        ``start`` come first."""
+        ``start`` come first. ``pairs`` says whether pairs are tried later on, too."""
         if self.codes.size < 2:
             most = 0
         sizes: list[int] = []
@@ -130,12 +130,13 @@ class Search(metaclass=ABCMeta):
             sizes.append(size)
             posteriors.append(posterior)
         kept = len(self.chosen)
+        pairs = pairs and self.pairs_later and not to_the_end
         while len(self.chosen) < min(most, self.prices.full.size) and len(self.chosen) - kept < PATIENCE:
             rows = np.arange(self.codes.size) if to_the_end else self._rows_that_go_on()
             if not rows.size:
                 break
             feature, gained = self._best(rows)
-            if not gained and (not self.chosen or (self.pairs_later and kept == len(self.chosen) and not to_the_end)):
+            if not gained and (not self.chosen or (pairs and kept == len(self.chosen))):
                 feature = self._first_of_a_pair(feature)
             size, posterior = self._add(feature)
             sizes.append(size)
@@ -183,13 +184,14 @@ class Search(metaclass=ABCMeta):
     def _first_of_a_pair(self, otherwise: int) -> int:
         """Where no feature tells anything alone: that one of the likeliest which tells most with a second."""
         left = self._left()
-        if self.chosen and not 1 < left.size <= _MOST_PAIRED:
+        most = _MOST_PAIRS // left.size if self.chosen else _PAIRED
+        if left.size < 2 or not most:
             return otherwise
         few = self._on_few_rows()
         rows = few._rows_that_go_on()
         if not rows.size:
             return otherwise
-        likely = left[np.argsort(-few._score(left, rows)[0], kind="stable")[:_PAIRED]]
+        likely = left[np.argsort(-few._score(left, rows)[0], kind="stable")[:most]]
         gains, errors = np.array([few._gain_of_pair(int(first), rows) for first in likely]).T
         best = int(gains.argmax())
         clear = not self.chosen or gains[best] > _CLEAR * errors[best]

@@ -63,6 +63,7 @@ class PrefixSettings:
     nested: Any = "auto"
     few_rows: int = 0  # up to which walks are nested where "auto" says
     order: np.ndarray | None = None  # columns, where nobody has to look for an order
+    pairs: bool = True  # whether features that tell only together are looked for behind the first, too
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def _find_route(
     else:
         scaled = [f.scaled(values[:, k]) for k, f in enumerate(features)]
         search = NeighbourSearch(scaled, codes, prices, training.mistakes, weights)
-    found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"), first)
+    found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"), first, settings.pairs)
     return _Route(candidates[found.features], [features[f] for f in found.features], found)
 
 

@@ -80,7 +80,7 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
     # In an order of their own: what a tree is shown of a row, and sums to the last bit, depend on where the row stands.
     training = training.take(rows[ranked_rows(training.codes[rows], training.keys[rows])])
     root = _Node(())
-    quick = replace(settings, nested=False, members=_TRIED_MEMBERS, search_rows=_TRIED_SEARCH)
+    quick = replace(settings, nested=False, members=_TRIED_MEMBERS, search_rows=_TRIED_SEARCH, pairs=False)
     if splits:
         tried = training.take(sample_rows(training.codes, _TRIED_ROWS, training.keys))
         root = _grow(tried, quick, tell, ())
