@@ -105,6 +105,16 @@ def test_many_stages_are_planned_from_rankings():
         assert costs[-1] <= clf.model_.expected_cost + 1e-9
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_money_for_a_few_of_many_stages_is_spent(n):
+    """Three classes and forty columns that tell: each feature that can be paid is worth its price."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    X = rng.normal(size=(300, 40)) + y[:, None]
+    clf = ETANAClassifier(feature_costs=0.01, ordering="information", temperature=1.0).fit(X, y)
+    assert clf.within_budget(0.01 * n).acquire(X).n_features.max() == n
+
+
 def test_a_plan_can_be_saved_and_explained(fitted, rows, tmp_path):
     for name in ("etana", "adaptive", "sequential"):
         planned = fitted[name].within_budget(0.03)

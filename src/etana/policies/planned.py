@@ -70,7 +70,8 @@ def _sets(rest: RestOfOrder, paid: np.ndarray) -> Iterator[tuple[int, ...]]:
     # For two classes a problem takes a millisecond.
     sizes = np.arange(paid.size + 1)
     if rest.stopping.problem.n_classes != 2:
-        sizes = np.unique(np.linspace(0, paid.size, _MOST_PLANS).astype(np.int64))
+        # Closest together where a budget is small: one feature more or less matters most there.
+        sizes = np.unique(np.append(np.rint(np.geomspace(1, paid.size, _MOST_PLANS)), 0)).astype(np.int64)
     for ranked in rankings:
         for size in sizes.tolist():
             yield tuple(paid[ranked[:size]].tolist())
