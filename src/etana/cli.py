@@ -405,14 +405,14 @@ def report(
     with _one_line_errors():
         from etana.commands.model_table import read_true_labels
         from etana.plots._canvas import matplotlib
-        from etana.report import Origin, make_report
+        from etana.report import Provenance, make_report
         from etana.tablefile import check_output
 
         check_output(output, model, data)
         matplotlib()
         loaded = _load(model, trust)
         table, labels = read_true_labels(loaded, data, target, missing_values or ())
-        origin = Origin.of_files(model, data)
+        origin = Provenance.of_files(model, data)
         with _stderr().status("classifying and drawing"):
             path = None if output == "-" else output
             page = make_report(loaded, table, labels, path=path, title=title, origin=origin)

@@ -229,7 +229,7 @@ def test_the_command(tmp_path):
     said = run("export", "model.etana", "-o", "policy.c", "--real", "float", "--rows", "rows.csv", cwd=tmp_path)
     assert "policy.c written" in said
     assert "policy.h written" in said
-    assert "all that there are: decides as the model does" in said
+    assert "it decides with what is known" in said
     assert "bytes of read-only memory" in said
     run("export", "model.etana", "-o", "policy.sql", "--table", "patients", "--max-cost", "0.02", cwd=tmp_path)
     text = (tmp_path / "policy.sql").read_text(encoding="utf-8")

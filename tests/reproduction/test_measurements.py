@@ -79,10 +79,10 @@ def test_a_sequential_classifier_is_fitted_once_for_all_prices():
     assert made == [0.01]
     assert [m.price for m in models] == [0.01, 0.05, 0.1]
     assert models[2].model.feature_costs == 0.1
-    walks = models[0].model.rule_
+    judged = models[0].model.model_.judgement
     found = from_walks(models[0])
-    assert 1 - found.accuracy + 0.01 * found.n_features == pytest.approx(walks.expected_cost)
-    assert found.n_features == walks.expected_n_features
+    assert 1 - found.accuracy + 0.01 * found.n_features == pytest.approx(judged.cost)
+    assert found.n_features == judged.n_features
 
 
 def test_estimates_come_from_training_rows():

@@ -84,7 +84,8 @@ def test_what_the_service_says_of_a_model(served):
     order = clf.feature_names_in_[clf.feature_order_].tolist()
     assert [f["name"] for f in view["features"]] == order
     assert [f["price"] for f in view["features"]] == [0.005] * len(order)
-    assert view["expected_cost"] == clf.expected_cost_
+    assert view["expected_cost"] == clf.model_.expected_cost
+    assert view["held_out_cost"] == clf.expected_cost_ != clf.model_.expected_cost
     assert view["optimality_gap"] is None
     assert view["n_features"] == 30
     first = view["features"][0]

@@ -12,8 +12,8 @@ from etana.plots import CalibrationDisplay, ConfusionCostDisplay, ExamplePathsDi
 from etana.plots._canvas import clean, counted, matplotlib
 from etana.plots._outcome import check_labels, model_of
 from etana.report.examples import examples
-from etana.report.origin import Origin
 from etana.report.page import page
+from etana.report.provenance import Provenance
 from etana.report.sections import asked, belief, mistakes, policy, trade
 from etana.report.settings import kind_of, settings
 from etana.report.summary import WayOfAsking, rivals_of, summary
@@ -27,7 +27,7 @@ _MOST_CLASSES = 6
 
 def make_report(
     estimator: Any, X: Any, y: Any, path: Any = None, title: str | None = None, seed: int = 0,
-    origin: Origin | None = None,
+    origin: Provenance | None = None,
 ) -> str:  # fmt: skip
     """Tell how a classifier did on labelled rows, best ones it was not trained on, in a self-contained HTML page.
 
@@ -42,7 +42,7 @@ def make_report(
     title : str, optional
     seed : int
         Seed of the bootstrap intervals; the same input and seed give the same bytes.
-    origin : Origin, optional
+    origin : Provenance, optional
         Files that the model and the rows come from, and the time, to be named in the page.
 
     Returns
@@ -66,7 +66,7 @@ def make_report(
     model = model_of(estimator)
     truth = check_labels(y, read_table(X).n_rows, model.classes)
     matplotlib()
-    origin = Origin() if origin is None else origin
+    origin = Provenance() if origin is None else origin
     html = page(
         title if title is not None else "etana report",
         _subtitle(estimator, model, truth.size, origin),
@@ -80,7 +80,7 @@ def make_report(
     return html
 
 
-def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Origin) -> str:
+def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Provenance) -> str:
     """What the page is about: the classifier, the rows and their classes, and where they come from."""
     names = [clean(c, _NAME) for c in model.classes]
     listed = f" ({', '.join(names)})" if len(names) <= _MOST_CLASSES else ""
@@ -88,7 +88,7 @@ def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Origin) -> str:
     return ". ".join(part for part in (f"{kind_of(estimator, origin)} on {what}", origin.words) if part)
 
 
-def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int, origin: Origin) -> Iterator[str]:
+def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int, origin: Provenance) -> Iterator[str]:
     own, rivals = WayOfAsking.of("this policy", estimator, X, y), rivals_of(model, X, y)
     outcome = own.outcome
     usage = FeatureUsageDisplay.from_outcome(model, outcome)

@@ -12,8 +12,8 @@ from etana.money import about
 from etana.plots import FeatureUsageDisplay
 from etana.plots._canvas import clean, counted
 from etana.plots._outcome import column_title, model_of
-from etana.report.origin import Origin
 from etana.report.page import decimals, number, section, table, text
+from etana.report.provenance import Provenance
 from etana.report.summary import alike
 
 __all__ = ["kind_of", "settings"]
@@ -23,14 +23,14 @@ _MOST_MATRIX = 12
 _NAME = 40
 
 
-def kind_of(estimator: Any, origin: Origin) -> str:
+def kind_of(estimator: Any, origin: Provenance) -> str:
     """What kind of classifier it is; of a model that comes without one, what its file says."""
     if isinstance(estimator, Model):
         return origin.classifier or "A model"
     return type(estimator).__name__
 
 
-def settings(estimator: Any, usage: FeatureUsageDisplay, origin: Origin) -> str:
+def settings(estimator: Any, usage: FeatureUsageDisplay, origin: Provenance) -> str:
     """The section."""
     model = model_of(estimator)
     facts = [*origin.facts(), ("classifier", kind_of(estimator, origin)), *_facts(estimator, model)]

@@ -36,7 +36,7 @@ def model_view(served: Served, most: int | None = None) -> ModelView:
         int(model.n_features),
         [feature_view(FeatureView, served, one.column, one.price) for one in served.questions[:most]],
         float(model.expected_cost), float(model.expected_n_features),
-        None if gap is None else float(gap),
+        None if gap is None else float(gap), None if model.judgement is None else float(model.judgement.cost),
     )  # fmt: skip
 
 

@@ -156,7 +156,8 @@ class ModelView:
     """A model: its classes, its features in the order they are asked, and what it expects of itself.
 
     A model that chooses what to ask by the answers has no order: what it asks most often stands first, and no gap to
-    the optimum is known.
+    the optimum is known. ``held_out_cost`` is what training rows paid that the model had not seen; None where none
+    were held out.
     """
 
     name: str
@@ -167,6 +168,7 @@ class ModelView:
     expected_cost: float
     expected_n_features: float
     optimality_gap: float | None
+    held_out_cost: float | None
 
 
 @dataclass(frozen=True)

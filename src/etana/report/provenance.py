@@ -10,11 +10,11 @@ from pathlib import Path
 
 from etana.modelfile.container import read_metadata
 
-__all__ = ["Origin"]
+__all__ = ["Provenance"]
 
 
 @dataclass(frozen=True)
-class Origin:
+class Provenance:
     """Names and digests of what a report was made from; empty where there is none.
 
     Attributes
@@ -37,7 +37,7 @@ class Origin:
     made: str = ""
 
     @classmethod
-    def of_files(cls, model: str, data: str) -> Origin:
+    def of_files(cls, model: str, data: str) -> Provenance:
         """Of a model file and a table, now; a table on standard input has no digest."""
         about = read_metadata(model)
         digest = ""
