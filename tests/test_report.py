@@ -83,7 +83,7 @@ def reported(request, tmp_path_factory):
     X, y = data.data, data.target_names[data.target]
     mistakes = 2.0 - 2.0 * np.eye(data.target_names.size)
     mistakes[0, 1] = 5.0
-    clf = ETANAClassifier(0.02, mistakes).fit(X[::2], y[::2])
+    clf = ETANAClassifier(0.02, mistakes, ordering="information").fit(X[::2], y[::2])
     path = tmp_path_factory.mktemp("report") / "report.html"
     html = make_report(clf, X[1::2], y[1::2], path, title="A & B")
     assert path.read_bytes() == html.encode()
@@ -167,7 +167,7 @@ def test_ten_paths_with_their_steps(reported):
 @pytest.fixture(scope="module")
 def wine():
     X, y = load_wine(return_X_y=True)
-    clf = ETANAClassifier(0.02).fit(X[::2], y[::2])
+    clf = ETANAClassifier(0.02, ordering="information").fit(X[::2], y[::2])
     return clf, X[1::2], y[1::2], make_report(clf, X[1::2], y[1::2])
 
 
@@ -178,7 +178,7 @@ def test_same_input_same_bytes(wine):
     code = (
         "import hashlib\nfrom sklearn.datasets import load_wine\nfrom etana import ETANAClassifier\n"
         "from etana.report import make_report\nX, y = load_wine(return_X_y=True)\n"
-        "clf = ETANAClassifier(0.02).fit(X[::2], y[::2])\n"
+        "clf = ETANAClassifier(0.02, ordering='information').fit(X[::2], y[::2])\n"
         "print(hashlib.sha256(make_report(clf, X[1::2], y[1::2]).encode()).hexdigest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "7"}

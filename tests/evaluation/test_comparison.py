@@ -56,7 +56,7 @@ def test_repeats_never_promise_more_than_one_test_part_can_tell():
 
 
 def test_the_interval_covers_the_truth():
-    """Of 60 samples drawn anew, about 95 % of the intervals hold the accuracy on fresh rows, and not much less."""
+    """Of 40 samples drawn anew, about 95 % of the intervals hold the accuracy on fresh rows, and not much less."""
     rng = np.random.default_rng(1)
 
     def draw(n):
@@ -65,14 +65,14 @@ def test_the_interval_covers_the_truth():
 
     held = 0
     X_new, y_new = draw(20_000)
-    for repeat in range(60):
+    for repeat in range(40):
         X, y = draw(120)
         lines = compare(X, y, methods=["etana"], folds=4, repeats=2, seed=repeat, feature_costs=0.001).lines
         model = ETANAClassifier(feature_costs=0.001)
         truth = evaluate(model, X, y, protocol=HoldOut(X_new, y_new)).accuracy
         interval = lines[0].figures["accuracy"]
         held += interval.low <= truth <= interval.high
-    assert held >= 51
+    assert held >= 34
 
 
 # --- the comparison ----------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def test_the_interval_covers_the_truth():
 
 def test_all_methods_serve_text_and_missing_values(clinic):
     X, y = clinic
-    result = compare(X.to_numpy(dtype=object), y, folds=3, repeats=1)
+    result = compare(X.to_numpy(dtype=object), y, folds=2, repeats=1)
     assert [line.method for line in result.lines] == list(COMPARED)
     for line in result.lines:
         assert line.message is None, line
