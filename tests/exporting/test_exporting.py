@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import runners
 from samples import clinic, sample
+from sklearn.datasets import load_iris
 
 import etana
 from etana.errors import EtanaError
@@ -235,6 +236,10 @@ def test_the_command(tmp_path):
     text = (tmp_path / "policy.sql").read_text(encoding="utf-8")
     assert 'FROM "patients" AS source' in text
     assert "No row is charged more than 0.02." in text
+    X, y = load_iris(return_X_y=True)
+    etana.save(etana.AdaptiveClassifier(feature_costs=0.05).fit(X, y), tmp_path / "small.etana")
+    said = run("export", "small.etana", "-o", "small.py", cwd=tmp_path)
+    assert "all that there are: decides as the model does" in said
     said = run("export", "model.etana", "-o", "policy.exe", cwd=tmp_path, code=3)
     assert "let the path end in one of" in said
     assert len(said.splitlines()) == 1
