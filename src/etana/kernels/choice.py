@@ -311,7 +311,7 @@ def leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, fact
     if stop <= offers.cheapest:
         return stop
     none = np.empty(0, dtype=np.int64)
-    feature, gain, price = choose(belief, used, bought, none, 0, evidence, offers, setting.floor, left, cells)
+    feature, gain, price = choose(belief, used, bought, none, none.size, evidence, offers, setting.floor, left, cells)
     if feature < 0 or stop <= price:
         return stop
     describe(belief, setting.mistakes, setting.scale, price, gain, facts)

@@ -391,7 +391,7 @@ def _cut(squared: np.ndarray, rule: Relation, guess: float, keys: np.ndarray, bo
     cut = 0.0
     # The keys up to the guess first; only if the walk passes all of them, the others.
     for far in range(2):
-        m = 0
+        m = np.int64(0)
         for j in range(n):
             s = squared[j]
             keys[m] = s
