@@ -35,7 +35,6 @@ import etana.learning.temperature
 from halves import rows_for_settings
 from made_sets import cube, cube_nm, switch
 
-REAL = ("heart", "hepatitis", "pima", "bupa", "thyroid", "spambase", "physionet2012", "madelon")
 BUNDLED: dict[str, Callable[..., Any]] = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 MADE: dict[str, Callable[[], Any]] = {
     "cube": lambda: cube(600, seed=7001),
