@@ -26,6 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 import etana
+import etana.beliefs.prefixes.densities
 import etana.classifiers.committee
 import etana.classifiers.frugal
 import etana.learning.judging
@@ -67,6 +68,11 @@ SETTINGS = {
         (ALL_MEMBERS, ALL_MEMBERS[:3], ALL_MEMBERS[:2], ALL_MEMBERS[1:]),
         lambda: etana.CommitteeClassifier(splits=False), (*SMALL, "thyroid", "spambase", "physionet2012", "madelon"),
     ),
+    # Rows' worth of belief that the deviation of a class is that of all.
+    "spread": Setting(
+        etana.beliefs.prefixes.densities, "_TOWARDS_SPREAD", (100.0, 4.0, 25.0, 400.0),
+        lambda: etana.CommitteeClassifier(splits=False), (*SMALL, "cube", "thyroid", "spambase"),
+    ),
     # Rows up to which order and members are made again without each fold.
     "nested": Setting(
         etana.classifiers.committee, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
@@ -78,7 +84,7 @@ SETTINGS = {
     ),
     # Standard errors by which a candidate has to be cheaper than the default one.
     "candidates": Setting(
-        etana.learning.judging, "_CLEAR", (1.0, 0.0, 2.0, math.inf), etana.FrugalClassifier, (*SMALL, "cube")
+        etana.learning.judging, "_CLEAR", (0.5, 0.0, 1.0, 2.0, math.inf), etana.FrugalClassifier, (*SMALL, "cube")
     ),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ __all__ = ["METHODS", "Setting", "method_of"]
 
 for _method in (
     Method("streed", "STreeD, depth 3", lambda s: OptimalTree(s.feature_costs, s.misclassification_costs)),
+    Method("streed-4", "STreeD, depth 4", lambda s: OptimalTree(s.feature_costs, s.misclassification_costs, 4)),
     Method(
         "lightgbm",
         "LightGBM, cost-effective, once a model",

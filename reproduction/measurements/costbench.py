@@ -22,7 +22,10 @@ from reproduction.methods import Setting, method_of
 __all__ = ["LEVELS", "METHODS", "STREED", "n_parts", "normaliser", "prepare"]
 
 LEVELS = ("low", "middle", "high")
-METHODS = ("nothing", "streed", "adaptive", "etana-cost", "etana-information", "etana", "sequential")
+METHODS = (
+    "nothing", "streed", "streed-4", "frugal", "adaptive", "etana-cost", "etana-information", "etana", "sequential",
+    "committee",
+)  # fmt: skip
 # STreeD at depth 3 as it was measured elsewhere, to see that it is run here as it should be.
 STREED = {
     "heart": (3.99, 7.05, 15.93),

@@ -1,13 +1,13 @@
 """A method over several prices of a feature: what it does on test rows, and what training rows alone say about it.
 
 One price is one point of the trade between features and mistakes; all features cost the same and a mistake costs 1. A
-:class:`etana.SequentialClassifier` is fitted once, at the lowest price, and takes the others without a new fit; any
-other method is fitted anew at each price.
+:class:`etana.SequentialClassifier` or :class:`etana.CommitteeClassifier` is fitted once, at the lowest price, and takes
+the others without a new fit; any other method is fitted anew at each price.
 
 What training rows say is what a point of the curve is chosen by. :func:`in_folds` fits and measures a method on three
 folds of the training rows, an :class:`etana.AdaptiveClassifier` with the strength that was chosen on all of them: the
-same for every method. :func:`from_walks` is what a ``SequentialClassifier`` announces: averages over the walks of rows
-that its own folds held out, which costs nothing.
+same for every method. :func:`from_walks` is what a classifier that is fitted once announces: averages over the walks of
+rows that its own folds held out, which costs nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from etana.classifiers.adaptive import AdaptiveClassifier
-from etana.classifiers.sequential import SequentialClassifier
+from etana.classifiers.prefixed import PrefixClassifier
 from etana.evaluation.measuring import Folds
 
 __all__ = ["Estimate", "PricedModel", "area", "at_features", "curve", "from_walks", "in_folds", "prices_of"]
@@ -52,12 +52,12 @@ def prices_of(text: Any, default: Sequence[float]) -> list[float]:
 
 def curve(make: Callable[[float], Any], prices: Sequence[float], X: Any, y: np.ndarray) -> Iterator[PricedModel]:
     """Models for these prices, from the lowest up; ``make`` gives the estimator for a price."""
-    kept: SequentialClassifier | None = None
+    kept: PrefixClassifier | None = None
     for price in sorted(prices):
         start = time.perf_counter()
         if kept is None:
             model = make(price).fit(X, y)
-            kept = model if isinstance(model, SequentialClassifier) else None
+            kept = model if isinstance(model, PrefixClassifier) else None
         else:
             model = kept.with_costs(feature_costs=price)
         yield PricedModel(price, model, time.perf_counter() - start)
@@ -88,9 +88,9 @@ def _mean(parts: list[Estimate]) -> Estimate:
 
 
 def from_walks(fitted: PricedModel) -> Estimate | None:
-    """What a SequentialClassifier announces; None for any other model."""
+    """What a classifier with held-out walks announces; None for any other model."""
     model = fitted.model
-    if not isinstance(model, SequentialClassifier):
+    if not isinstance(model, PrefixClassifier):
         return None
     mistakes = model.expected_cost_ - fitted.price * model.expected_n_features_
     return Estimate(float(np.clip(1 - mistakes, 0, 1)), model.expected_n_features_)

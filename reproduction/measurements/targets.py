@@ -2,9 +2,9 @@
 
 The protocol is the paper's. A method gives a curve over prices of a feature; the point that counts is chosen on the
 training rows of each part alone: of the prices whose estimated number of features is within the limit (or the one that
-asks fewest, if none is), the one with the best estimated accuracy, the higher price among equals. A
-:class:`etana.SequentialClassifier` is judged by the walks that it keeps, any other method by three folds of these
-rows. Between methods, each at the point that it chose, the better accuracy on three folds decides; that is the same
+asks fewest, if none is), the lowest whose estimated accuracy is within a standard error of the best. Rows do not tell
+these apart, features up to the limit are free, and what asks for more of them is rarely less accurate. A classifier
+that keeps walks is judged by them, any other method by three folds of these rows. Between methods, each at the point that it chose, the better accuracy on three folds decides; that is the same
 estimate for all. The whole curve on test rows is kept beside it.
 
 With ``resplit`` the 72 rows of MLL are split anew, 57 to 15 with classes in proportion, by the cell's seed.
@@ -101,6 +101,7 @@ def _records(cell: Cell, data: ExperimentData) -> Iterator[Record]:
                 "n_features": float(np.mean(walk.n_features)),
                 "estimated_accuracy": expected.accuracy,
                 "estimated_n_features": expected.n_features,
+                "estimated_error": float(np.sqrt(expected.accuracy * (1 - expected.accuracy) / len(y_train))),
                 "folds_accuracy": inner.accuracy,
                 "folds_n_features": inner.n_features,
                 "training_seconds": fitted.seconds,
@@ -138,4 +139,6 @@ def _pick(records: list[Record], limit: float) -> Record:
     within = [r for r in records if r["estimated_n_features"] <= limit]
     if not within:
         return min(records, key=lambda r: r["estimated_n_features"])
-    return max(within, key=lambda r: (r["estimated_accuracy"], r["price"]))
+    best = max(within, key=lambda r: r["estimated_accuracy"])
+    least = best["estimated_accuracy"] - best["estimated_error"]
+    return min((r for r in within if r["estimated_accuracy"] >= least), key=lambda r: r["price"])

@@ -33,7 +33,7 @@ def data_dir():
     return str(found)
 
 
-def point(part, price, accuracy, n_features, expected, asked, folds=0.5):
+def point(part, price, accuracy, n_features, expected, asked, folds=0.5, error=0.02):
     return {
         "part": part,
         "price": price,
@@ -41,6 +41,7 @@ def point(part, price, accuracy, n_features, expected, asked, folds=0.5):
         "n_features": n_features,
         "estimated_accuracy": expected,
         "estimated_n_features": asked,
+        "estimated_error": error,
         "folds_accuracy": folds,
     }
 
@@ -117,17 +118,18 @@ def test_the_choice_looks_at_training_rows_only():
         point(0, 0.01, 0.9, 3.0, 0.85, 2.9),
         point(0, 0.001, 1.0, 4.0, 0.99, 5.0),  # best, but too many features are expected
         point(1, 0.1, 0.7, 1.0, 0.95, 1.0),
-        point(1, 0.01, 1.0, 2.0, 0.95, 2.0),  # no better by training rows: the higher price stays
+        point(1, 0.01, 1.0, 2.0, 0.94, 2.0),  # rows do not tell it from the best: features within the limit are free
+        point(1, 0.001, 0.9, 2.5, 0.92, 2.5),  # worse by more than a standard error
     ]
     choice = chosen([Result(Cell("target", "iris", "etana"), "done", 1.0, records=records)], 3.0)
-    assert [r["price"] for r in choice.records] == [0.01, 0.1]
-    assert (choice.accuracy, choice.n_features) == (pytest.approx(0.8), 2.0)
-    assert choice.meets(Target(0.8, 2.0))
-    assert not choice.meets(Target(0.81, 2.0))
-    assert not choice.meets(Target(0.8, 1.9))
+    assert [r["price"] for r in choice.records] == [0.01, 0.01]
+    assert (choice.accuracy, choice.n_features) == (pytest.approx(0.95), 2.5)
+    assert choice.meets(Target(0.95, 2.5))
+    assert not choice.meets(Target(0.96, 2.5))
+    assert not choice.meets(Target(0.95, 2.4))
     swapped = [{**r, "accuracy": 1 - r["accuracy"]} for r in records]
     other = chosen([Result(Cell("target", "iris", "etana"), "done", 1.0, records=swapped)], 3.0)
-    assert [r["price"] for r in other.records] == [0.01, 0.1]
+    assert [r["price"] for r in other.records] == [0.01, 0.01]
 
 
 def test_where_nothing_is_within_the_limit_the_frugal_point_is_taken():
@@ -295,7 +297,10 @@ def test_no_results_make_no_tables():
 def test_the_summary_counts_cells():
     def cell(name, method, cost):
         found = Cell("costbench", name, method, {"level": "low"})
-        return found, Result(found, "done", 1.0, records=[{"part": 0, "cost": cost, "training_seconds": 0.5}])
+        splits = [{"part": k, "cost": cost + shift, "training_seconds": 0.5} for k, shift in enumerate((-0.1, 0.1))]
+        # STreeD's splits differ the other way about.
+        records = splits[::-1] if method == "streed" else splits
+        return found, Result(found, "done", 1.0, records=[r | {"part": k} for k, r in enumerate(records)])
 
     costs = {"heart": (10.0, 5.0, 5.2), "iris": (10.0, 8.0, 11.0)}
     results = dict(
@@ -304,9 +309,13 @@ def test_the_summary_counts_cells():
         for method, cost in zip(("nothing", "streed", "adaptive"), row)
     )
     (table,) = [t for t in beyond_tables(results) if t.name == "costbench-summary"]
+    less = {label: entries.pop(1) for label, entries in table.rows}
     shown = {label: [entry.ours for entry in entries] for label, entries in table.rows}
     assert shown["AdaptiveClassifier"] == [pytest.approx(8.1), 2, 1, 0.5]
     assert shown["STreeD, depth 3"] == [6.5, 0, 0, 0.5]
+    # 1.4 and 1.8 in the two splits.
+    assert less["AdaptiveClassifier"].words == "+1.60 ± 0.20"
+    assert less["STreeD, depth 3"] is None
 
 
 def test_peers_splits_are_those_of_the_published_rows():

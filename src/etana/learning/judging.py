@@ -4,9 +4,9 @@ Training rows are dealt into folds, several times where they are few. Every cand
 takes the fold's rows through; what these pay, features and mistakes, is its cost. All candidates see the same folds, so
 that differences are between the same rows.
 
-*The choice.* One candidate is the default. Another takes its place only if it is cheaper by more than a standard error
-of the difference; with few rows smaller differences are chance, and picking the apparent winner costs more than it
-saves. Asking nothing is always a candidate, and wins unless asking is cheaper.
+*The choice.* One candidate is the default. Another takes its place only if it is cheaper by more than half a standard
+error of the difference: with few rows what looks like a winner is often chance. Asking nothing is always a candidate,
+and wins unless asking is cheaper.
 
 *What is announced.* The cost of the winner is too low: it was picked for it. So the choice is made again without each
 fold, by the rows of the other folds, and what that choice pays on the fold is counted.
@@ -28,7 +28,7 @@ from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
 __all__ = ["NOTHING", "Candidate", "Judged", "judge"]
 
 NOTHING = "ask nothing"
-_CLEAR = 1.0  # standard errors
+_CLEAR = 0.5  # standard errors
 
 
 class Candidate(NamedTuple):

@@ -1,11 +1,10 @@
 """Naive Bayes with a smooth density for each feature and class.
 
 A number counts by the logarithm of the odds of its rank, r / (1 - r), which no outlier moves; within a class these are
-taken to be normal, each class with a mean and a deviation of its own, drawn a little towards those of all rows. A label
-counts by its share within the class, drawn towards its share among all rows. A missing value says nothing.
-
-Few numbers for each feature, so that a few dozen rows are enough; where classes differ in spread and not in the middle,
-the deviations say so.
+taken to be normal, each class with a mean of its own. Deviations are drawn strongly towards the one that all classes
+share: a few rows of a class say little about its spread, and who believes them is far too sure. Where classes differ in
+spread and not in the middle, hundreds of rows say so. A label counts by its share within the class, drawn towards its
+share among all rows. A missing value says nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["Densities", "fit_densities"]
 
 _OUTERMOST = 0.01  # least rank: what lies beyond counts as much
 _TOWARDS_MEAN = 1.0  # rows' worth of belief that a class is like the others
-_TOWARDS_SPREAD = 4.0
+_TOWARDS_SPREAD = 100.0  # that it has the spread of the others
 _TOWARDS_SHARE = 2.0
 _LEAST_DEVIATION = 0.05
 
