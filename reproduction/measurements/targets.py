@@ -4,8 +4,9 @@ The protocol is the paper's. A method gives a curve over prices of a feature; th
 training rows of each part alone: of the prices whose estimated number of features is within the limit (or the one that
 asks fewest, if none is), the lowest whose estimated accuracy is within a standard error of the best. Rows do not tell
 these apart, features up to the limit are free, and what asks for more of them is rarely less accurate. A classifier
-that keeps walks is judged by them, any other method by three folds of these rows. Between methods, each at the point that it chose, the better accuracy on three folds decides; that is the same
-estimate for all. The whole curve on test rows is kept beside it.
+that keeps walks is judged by them, any other method by three folds of these rows. Between methods, each at the point
+that it chose, the better accuracy on three folds decides; that is the same estimate for all. The whole curve on test
+rows is kept beside it.
 
 With ``resplit`` the 72 rows of MLL are split anew, 57 to 15 with classes in proportion, by the cell's seed.
 """
