@@ -308,7 +308,8 @@ def test_a_plan_for_a_budget(made):
         assert planned.acquire(X).costs.max() <= budget * (1 + 1e-9)
         assert planned.expected_cost_ <= last
         last = planned.expected_cost_
-    assert last <= clf.expected_cost_ + 1e-12
+    # Both as the rules expect it; what the classifier announces is judged by rows that its rules had not seen.
+    assert last <= clf.model_.policy.known_expectation.cost + 1e-12
     assert clf.for_budget(0.03).mean_spend() <= 0.03 * (1 + 1e-9)
 
 
@@ -398,7 +399,7 @@ def test_weights():
 
 
 def test_labels_groups_missing_values_and_sparse_tables():
-    X, y = gated(500)
+    X, y = gated(500, seed=2)
     table = pd.DataFrame(X, columns=list("abcdef"))
     table["d"] = np.where(X[:, GATE] < 0, "left", "right")
     table.loc[::19, "c"] = np.nan

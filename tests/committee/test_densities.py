@@ -29,7 +29,7 @@ def log_odds_of_rank(feature, value):
 
 
 def number_by_hand(feature, values, y, weights, n_classes):
-    """A mean and a deviation for each class: one row's worth of the mean of all, four of the spread of all."""
+    """A mean and a deviation for each class: one row's worth of the mean of all, a hundred of the spread of all."""
     known = [i for i in range(len(values)) if not np.isnan(values[i])]
     z = {i: log_odds_of_rank(feature, values[i]) for i in known}
     centre = sum(weights[i] * z[i] for i in known) / sum(weights[i] for i in known)
@@ -40,7 +40,7 @@ def number_by_hand(feature, values, y, weights, n_classes):
         mean[c] = (sum(weights[i] * z[i] for i in own) + centre) / (count[c] + 1)
         squares[c] = sum(weights[i] * (z[i] - mean[c]) ** 2 for i in own)
     pooled = (squares.sum() + 1) / (count.sum() + 1)
-    return mean, np.sqrt((squares + 4 * pooled) / (count + 4))
+    return mean, np.sqrt((squares + 100 * pooled) / (count + 100))
 
 
 def labels_by_hand(values, y, weights, n_classes, n_labels):
@@ -98,9 +98,9 @@ def test_outliers_count_as_the_outermost_values_do():
 
 def test_spread_alone_tells():
     rng = np.random.default_rng(2)
-    y = np.repeat([0, 1], 300)
-    x = rng.normal(size=600) * (1 + 4 * y)
-    member = fit_densities([learn_feature(x, None)], x[:, None], y, 2, np.ones(600))
+    y = np.repeat([0, 1], 1000)
+    x = rng.normal(size=2000) * (1 + 4 * y)
+    member = fit_densities([learn_feature(x, None)], x[:, None], y, 2, np.ones(2000))
     posteriors = travel(member, np.array([[0.0], [10.0], [-10.0]]))[0]
     assert posteriors[0, 0] > 0.7
     assert (posteriors[1:, 1] > 0.9).all()

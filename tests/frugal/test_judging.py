@@ -52,7 +52,7 @@ def test_the_cheapest_of_those_that_are_clearly_cheaper():
     paid = {NOTHING: costs(0.9), "default": costs(0.5, spread=0), "a": costs(0.2, spread=0), "b": costs(0.3, spread=0)}
     assert judged(paid, "default").choose() == "a"
     # The apparent winner is not clear; the next one is.
-    paid["a"] = costs(0.2, spread=5.0)
+    paid["a"] = costs(0.2, spread=8.0)
     assert judged(paid, "default").choose() == "b"
 
 
