@@ -380,3 +380,24 @@ def test_progress_is_shown_on_standard_error(capsys):
 def test_parameters_are_refused_before_any_work(given, words):
     with pytest.raises(ValueError, match=words):
         fast(**given).fit(*signal(20))
+
+
+def test_of_many_rows_a_committee_is_judged_by_its_own_held_out_walks(quick, monkeypatch):
+    monkeypatch.setattr(frugal, "_MANY", 150)
+    X, y = signal(240)
+    weights = np.ones(240)
+    weights[::6] = 0.0
+    given = {"feature_costs": 0.01, "misclassification_costs": [[0, 1], [4, 0]]}
+    clf = FrugalClassifier(**given).fit(X, y, weights)
+    committee = clf._maker("committee", clf._seed(), [])().fit(X, y, weights)
+    row = next(row for row in clf.comparison_ if row.name == "committee")
+    # What the committee announces itself, of the rows that count.
+    assert row.cost == pytest.approx(committee.expected_cost_)
+    assert row.features == pytest.approx(committee.expected_n_features_)
+    assert row.seconds > 0
+    rows, walked = committee.held_out()
+    assert sorted(rows) == np.flatnonzero(weights).tolist()
+    # Each row has the figures of its own class: who asks nothing decides for class 1, and a mistake then costs 1.
+    assert (walked.nothing == (y[rows] == 0)).all()
+    wrong = np.where(y[rows] == 0, 1.0, 4.0) * (walked.right == 0)
+    assert np.allclose(walked.paid, wrong + 0.01 * walked.asked)

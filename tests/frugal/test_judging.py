@@ -5,7 +5,7 @@ import pytest
 
 from etana.judgement import Judgement
 from etana.learning.folds import TrainingRows
-from etana.learning.judging import NOTHING, Candidate, Judged, judge
+from etana.learning.judging import NOTHING, Candidate, Judged, Known, judge
 from etana.table import read_table
 
 
@@ -151,6 +151,20 @@ def judge_memory(y, weights=None, n_folds=5, repeats=1, n_jobs=None, mistakes=No
     told = []
     given = {NOTHING: None, "memory": Memory}
     return judge(rows, given, "memory", mistakes, n_folds, repeats, 0, n_jobs, told.append), told
+
+
+def test_what_is_known_already_needs_no_fit():
+    y = np.arange(40) % 2
+    rows = TrainingRows(read_table(np.arange(40)[:, None] * 1.0), y, np.ones(40))
+    known = {"walked": Known(costs(0.1, 40), np.full(40, 2.0), np.ones(40), 7.0)}
+    told = []
+    given = {NOTHING: None, "memory": Memory, "walked": None}
+    one = judge(rows, given, "memory", 1 - np.eye(2), 5, 1, 0, None, told.append, known)
+    assert told == ["memory"] * 5
+    assert (one.paid["walked"] == costs(0.1, 40)).all()
+    assert one.choose() == "walked"
+    row = next(row for row in one.comparison() if row.chosen)
+    assert (row.features, row.accuracy, row.seconds) == pytest.approx((2.0, 1.0, 7.0))
 
 
 @pytest.mark.parametrize("repeats", [1, 3])

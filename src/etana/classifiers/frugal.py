@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,7 +19,8 @@ from etana.errors import InputError
 from etana.judgement import Judgement
 from etana.learning.folds import TrainingRows, row_keys, sample_rows
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judging import NOTHING, Candidate, judge
+from etana.learning.judged_walks import Walked
+from etana.learning.judging import NOTHING, Candidate, Known, judge
 from etana.learning.progress import progress_bar
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
@@ -160,18 +162,30 @@ class FrugalClassifier(AcquiringClassifier):
         # Found once, in all rows: a part of them may not show what a number is.
         identifiers = resolve_identifiers(self.identifiers, table).tolist()
         makers = {name: self._maker(name, seed, identifiers) for name in names}
-        judged_rows = _every_class(rows, _MOST_JUDGED[self.effort], row_keys(table, seed))
-        n_folds, repeats = self._folds(judged_rows.classes.size)
         # A fit that stays has the labels, not their numbers.
         labelled = table, self.classes_[codes], weights
         fitted: dict[str, AcquiringClassifier] = {}
-        with progress_bar(type(self).__name__, (len(names) - 1) * n_folds * repeats + 2, bool(self.verbose)) as tell:
+        known: dict[str, Known] = {}
+        counting = np.flatnonzero(weights > 0)
+        n_folds, repeats = self._folds(min(counting.size, _MOST_JUDGED[self.effort]))
+        by_walks = _COMMITTEE in names and counting.size > _MANY and self.effort != "best"
+        n_fits = (len(names) - 1 - by_walks) * n_folds * repeats
+        with progress_bar(type(self).__name__, n_fits + 2, bool(self.verbose)) as tell:
             if _COMMITTEE in names:
                 # All rows say whether there are regions; where there are none, folds need not look for them.
+                started = time.process_time()
                 committee = fitted[_COMMITTEE] = makers[_COMMITTEE]().fit(*labelled)
+                seconds = time.process_time() - started
                 makers[_COMMITTEE] = self._maker(_COMMITTEE, seed, identifiers, splits=committee.n_regions_ > 1)
+                if by_walks:
+                    # Its order has seen all rows, but does not fit this many by chance; its members had not.
+                    counting, walked = committee.held_out()
             tell("judging")
-            judged = judge(judged_rows, makers, names[1], mistakes, n_folds, repeats, seed, self.n_jobs, tell)
+            index, judged_rows = _every_class(rows, counting, _MOST_JUDGED[self.effort], row_keys(table, seed))
+            if by_walks:
+                paid, asked, right = _of_rows(counting, walked, index, codes.size)
+                known[_COMMITTEE] = Known(paid, asked, right, seconds)
+            judged = judge(judged_rows, makers, names[1], mistakes, n_folds, repeats, seed, self.n_jobs, tell, known)
             asking = fitted.get(judged.asking) or makers[judged.asking]().fit(*labelled)
             self._asking = judged.asking, asking
             self._nothing = makers[NOTHING]().fit(*labelled)
@@ -297,15 +311,25 @@ class FrugalClassifier(AcquiringClassifier):
         self._asking = None if name == NOTHING else (name, self.best_)
 
 
-def _every_class(rows: TrainingRows, most: int, keys: np.ndarray) -> TrainingRows:
-    """At most so many rows that count, and of each class that has none among them one that does not.
+def _every_class(
+    rows: TrainingRows, counting: np.ndarray, most: int, keys: np.ndarray
+) -> tuple[np.ndarray, TrainingRows]:
+    """At most so many of the rows that count, and of each class that has none among them one that does not.
 
     Without a row a class would not be known, and costs of mistakes would not fit.
     """
-    counting = np.flatnonzero(rows.weights > 0)
     some = counting[sample_rows(rows.classes[counting], most, keys[counting])]
     absent = np.setdiff1d(rows.classes, rows.classes[some])
     named = np.array([np.flatnonzero(rows.classes == code)[0] for code in absent.tolist()], dtype=np.int64)
     weights = rows.weights.copy()
     weights[named] = 0.0
-    return rows._replace(weights=weights).take(np.union1d(some, named))
+    index = np.union1d(some, named)
+    return index, rows._replace(weights=weights).take(index)
+
+
+def _of_rows(known: np.ndarray, walked: Walked, index: np.ndarray, n: int) -> np.ndarray:
+    """What the rows of an index, of n, paid and were asked, and whether they were decided right; 0 for those of which
+    it is not known, which do not count."""
+    every = np.zeros((3, n))
+    every[:, known] = walked[:3]
+    return every[:, index]

@@ -6,6 +6,7 @@ classifiers on its prefixes, and walks of held-out rows. One order for all is on
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from etana.errors import InputError
 from etana.judgement import Judgement
 from etana.learning.folds import row_keys
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judged_walks import judge_walks
+from etana.learning.judged_walks import Walked, judge_walks, take_through
 from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, best_beginning
 from etana.learning.progress import Tell, progress
 from etana.learning.regions import LearntRegions, best_within, learn_tree_stopping
@@ -76,6 +77,8 @@ class PrefixClassifier(AcquiringClassifier):
         training = PrefixRows(table.by_column(), codes, weights, levels, prices, mistakes, keys, silent)
         with progress(type(self).__name__, bool(self.verbose)) as tell:
             self._learnt = self._learn_regions(training, settings, tell)
+        if self._learnt.sources is not None:
+            self._learnt = replace(self._learnt, sources=kept[self._learnt.sources])
         return None  # held-out rows walk when prices are there, old or new
 
     def _learn_regions(self, training: PrefixRows, settings: PrefixSettings, tell: Tell) -> LearntRegions:
@@ -115,6 +118,12 @@ class PrefixClassifier(AcquiringClassifier):
                 "they were too large for it; use the classifier that was fitted, or fit again"
             )
         return self._learnt
+
+    def held_out(self) -> tuple[np.ndarray, Walked]:
+        """Rows of the fit that it learnt from, and what each paid when neither classifiers nor rule had seen it."""
+        learnt, model = self._walks(), self._solved()
+        assert learnt.sources is not None
+        return learnt.sources, take_through(learnt, model.prices, model.mistakes)
 
     def within_budget(self, max_cost: float) -> Self:
         """The same classifier with orders that end where the money does, or before if that is worth more.

@@ -8,6 +8,7 @@ walks by a rule that was learnt from the others, and begins at the shares that t
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,29 +21,44 @@ from etana.likelihood import effective_rows
 from etana.policies.tree import PolicyTree
 from etana.table import read_table
 
-__all__ = ["judge_walks"]
+__all__ = ["Walked", "judge_walks", "take_through"]
 
 _FOLDS = 5
 _DIGITS = 6  # of posteriors: what tells rows apart must not hang on the last bits
 
 
+class Walked(NamedTuple):
+    """What each row pays and is asked, whether it is decided right, and what it pays if nothing is asked."""
+
+    paid: np.ndarray
+    asked: np.ndarray
+    right: np.ndarray
+    nothing: np.ndarray
+
+
 def judge_walks(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> Judgement | None:
     """What rows pay at these prices that neither classifiers nor stopping rule had seen; None of a single row."""
+    weights = learnt.walks[0].weights
+    if weights.size < 2:
+        return None
+    return Judgement.of_rows(*take_through(learnt, prices, mistakes), weights, effective_rows(weights))
+
+
+def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> Walked:
+    """Every row by a rule that had not seen it."""
     first = learnt.walks[0]
     n, codes = first.codes.size, first.codes
-    if n < 2:
-        return None
     # By what is believed in the class of the row, which has the same place whatever the classes are called.
     own = np.round(first.walks[:, np.arange(n), codes].T, _DIGITS)
     folds = deal_folds(codes, min(_FOLDS, n), row_keys(read_table(own)))
-    costs, asked, right, nothing = (np.empty(n) for _ in range(4))
+    paid, asked, right, nothing = (np.empty(n) for _ in range(4))
     for learning, held in in_folds(folds):
         priors = [_shares(learnt, i, learning, len(mistakes)) for i in range(len(learnt.walks))]
         tree = learn_tree_stopping(_part(learnt, learning, priors), prices, mistakes)
         spent, asked[held], decided = _walk(_part(learnt, held, priors), tree)
-        costs[held], right[held] = spent + mistakes[codes[held], decided], codes[held] == decided
+        paid[held], right[held] = spent + mistakes[codes[held], decided], codes[held] == decided
         nothing[held] = mistakes[codes[held], (priors[0] @ mistakes).argmin()]
-    return Judgement.of_rows(costs, asked, right, nothing, first.weights, effective_rows(first.weights))
+    return Walked(paid, asked, right, nothing)
 
 
 def _shares(learnt: LearntRegions, region: int, rows: np.ndarray, n_classes: int) -> np.ndarray:

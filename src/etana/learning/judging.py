@@ -2,7 +2,8 @@
 
 Training rows are dealt into folds, several times where they are few. Every candidate is fitted without each fold, and
 takes the fold's rows through; what these pay, features and mistakes, is its cost. All candidates see the same folds, so
-that differences are between the same rows.
+that differences are between the same rows. A candidate that keeps walks of rows which it had not seen may be judged by
+them, without another fit.
 
 *The choice.* One candidate is the default. Another takes its place only if it is cheaper by more than half a standard
 error of the difference: with few rows what looks like a winner is often chance. Asking nothing is always a candidate,
@@ -17,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from joblib import Parallel, delayed
 from etana.judgement import Judgement
 from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
 
-__all__ = ["NOTHING", "Candidate", "Judged", "judge"]
+__all__ = ["NOTHING", "Candidate", "Judged", "Known", "judge"]
 
 NOTHING = "ask nothing"
 _CLEAR = 0.5  # standard errors
@@ -45,6 +47,16 @@ class Candidate(NamedTuple):
     def __getitem__(self, key: Any) -> Any:
         """An entry, by name or by place."""
         return getattr(self, key) if isinstance(key, str) else tuple.__getitem__(self, key)
+
+
+class Known(NamedTuple):
+    """What rows paid and were asked, and whether they were decided right, by a candidate that had not seen them; and
+    the processor seconds of its fit."""
+
+    paid: np.ndarray
+    asked: np.ndarray
+    right: np.ndarray
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -128,15 +140,16 @@ def _mean(numbers: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
 def judge(
     rows: TrainingRows, candidates: Mapping[str, Callable[[], Any]], default: str, mistakes: np.ndarray, n_folds: int,
     repeats: int, seed: int, n_jobs: int | None, tell: Callable[[str], object],
+    known: Mapping[str, Known] = MappingProxyType({}),
 ) -> Judged:  # fmt: skip
-    """Take every row through every candidate that had not seen it."""
+    """Take every row through every candidate that had not seen it, unless it is known already what they paid there."""
     n = rows.classes.size
     # The only row of a class is never held out: without it the class would not be known. Nor is one that counts for
     # nothing, and is there for its class.
     counting = rows.weights > 0
     alone = (np.bincount(rows.classes[counting], minlength=len(mistakes))[rows.classes] < 2) | ~counting
     parts = list(_parts(rows, n_folds, repeats, seed, alone))
-    names = [name for name in candidates if name != NOTHING]
+    names = [name for name in candidates if name != NOTHING and name not in known]
     jobs = [(name, part) for part in range(len(parts)) for name in names]
 
     def one(name: str, part: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
@@ -156,6 +169,8 @@ def judge(
         totals[name][:, parts[part][1]] += np.array(figures, dtype=np.float64) / repeats
         seconds[name] += took
         tell(name)
+    totals |= {name: np.array(figures[:3]) for name, figures in known.items()}
+    seconds |= {name: figures.seconds for name, figures in known.items()}
     totals[NOTHING] = _nothing(rows, parts, mistakes) / repeats
     weights = np.where(alone, 0.0, rows.weights)
     if not weights.any():

@@ -62,11 +62,14 @@ class LearntRegions:
         Of each region.
     rows : tuple of arrays
         Which of the training rows each region has.
+    sources : array, optional
+        Which of the rows of the fit these training rows are; None where nobody remembers.
     """
 
     beliefs: Committee
     walks: tuple[LearntPrefixes, ...]
     rows: tuple[np.ndarray, ...]
+    sources: np.ndarray | None = None
 
     @classmethod
     def of(cls, learnt: LearntPrefixes) -> LearntRegions:
@@ -78,7 +81,8 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
     """All of a fit but the stopping rules; ``splits`` says whether regions are looked for."""
     rows = sample_rows(training.codes, settings.max_rows, training.keys)
     # In an order of their own: what a tree is shown of a row, and sums to the last bit, depend on where the row stands.
-    training = training.take(rows[ranked_rows(training.codes[rows], training.keys[rows])])
+    rows = rows[ranked_rows(training.codes[rows], training.keys[rows])]
+    training = training.take(rows)
     root = _Node(())
     quick = replace(settings, nested=False, members=_TRIED_MEMBERS, search_rows=_TRIED_SEARCH, pairs=False)
     if splits:
@@ -118,7 +122,7 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
         return place
 
     learn(root, np.arange(training.codes.size))
-    return LearntRegions(Committee(tuple(regions)), tuple(walks), tuple(held))
+    return LearntRegions(Committee(tuple(regions)), tuple(walks), tuple(held), rows)
 
 
 def _with_what_helps(
