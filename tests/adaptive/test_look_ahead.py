@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from etana import AdaptiveClassifier
+from etana.binning import Binner
+from etana.learning.instance_choice import _affordable
 
 N_FEATURES, ACCURACY, RARE, PRICE = 15, 0.7, 0.05, 0.001
 
@@ -68,3 +70,16 @@ def test_a_loaded_classifier_takes_new_prices(tmp_path, information):
     dearer = etana.load(tmp_path / "m").with_costs(0.004)
     X, _ = rows(500, 2)
     assert 0 < dearer.acquire(X).n_features.mean() < clf.acquire(X).n_features.mean()
+
+
+def test_with_many_classes_fewer_steps_are_affordable():
+    """A cell takes longer the more classes it has: what two and three classes allow, thirty do not."""
+    rng = np.random.default_rng(0)
+    X, steps = rng.integers(0, 4, (240, 30)).astype(float), {}
+    for n_classes in (2, 3, 30):
+        y = np.arange(240) % n_classes
+        clf = AdaptiveClassifier(0.01, m=10.0, look_ahead=False, binning=Binner.from_edges([[0.5, 1.5, 2.5]] * 30)).fit(
+            X, y
+        )
+        steps[n_classes] = _affordable(clf.model_.beliefs)
+    assert steps == {2: 2, 3: 2, 30: 0}

@@ -54,6 +54,7 @@ _WALKS = 4096
 _MOST_STEPS = 3  # that are looked ahead
 _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
+_USUAL_CLASSES = 3
 _NO_LIMIT = 2**31 - 1
 
 
@@ -216,9 +217,11 @@ def _affordable(beliefs: PathCounts) -> int:
     """Most steps that can be looked ahead at every state in good time; 0 if not even two."""
     n_features, n_rows = beliefs.codes.shape
     branching = float(beliefs.offsets[-1])
+    # The limit was set with two and three classes; a cell of more takes longer.
+    cells = n_rows * n_features * _ROWS_AHEAD * max(beliefs.priors.size / _USUAL_CLASSES, 1.0)
     for levels in range(_MOST_STEPS, 1, -1):
         # Of deeper plans fewer are given up early: a cell of three steps takes twice as long as one of two.
-        if (levels - 1) * n_rows * branching ** (levels - 1) * n_features * _ROWS_AHEAD <= _MOST_WORK:
+        if (levels - 1) * branching ** (levels - 1) * cells <= _MOST_WORK:
             return levels
     return 0
 
