@@ -1,6 +1,7 @@
 """Tables as people have them: ids, dates, remarks, words among numbers, one class; what is odd is named."""
 
 import csv
+import re
 import warnings
 
 import numpy as np
@@ -249,6 +250,46 @@ def test_spellings_at_classification_and_comparison(fitted, tmp_path):
     frame.to_csv(tmp_path / "new.csv", index=False)
     run("compare", tmp_path / "new.csv", "--target", "outcome", "--methods", "etana", "--folds", 2, "--repeats", 1,
         "--ignore", "visit", "--ignore", "smokes", *spelt)  # fmt: skip
+
+
+def test_a_model_remembers_how_missing_values_were_spelt(tmp_path):
+    """What was missing at the fit is missing for every command that reads a table; an option overrules it."""
+    frame = clinic()
+    frame.loc[::7, "bp"] = -9
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    spelt = ("--missing-values", "bp=-9", "--missing-values", "outcome=-1", "--missing-values", "sex=-9")
+    run("fit", tmp_path / "t.csv", "--target", "outcome", "-o", tmp_path / "m.etana", "--method", "etana", *spelt)
+    clf = etana.load(tmp_path / "m.etana")
+    assert clf.dictionary_.missing == ("bp=-9", "sex=-9")  # the target is no part of the model
+    other = clf.with_costs(feature_costs=0.02).describe({"bp": {"unit": "mmHg"}})
+    assert other.dictionary_.missing == ("bp=-9", "sex=-9")
+    assert clf.model_.training_range(1)[0] > 0
+
+    def classified(*options):
+        run("classify", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "o.csv", *options)
+        return (tmp_path / "o.csv").read_text()
+
+    remembered = classified()
+    assert remembered == classified(*spelt) != classified("--missing-values", "")
+    frame.replace({"bp": {-9: None}}).to_csv(tmp_path / "t.csv", index=False)
+    assert remembered == classified()
+    # A column that a spelling names need not be in the table if the model never asks for it.
+    frame.drop(columns="sex").to_csv(tmp_path / "t.csv", index=False)
+    assert remembered == classified()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "r.html")
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "again.html", *spelt[:4])
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "other.html", "--missing-values", "")
+    pages = [(tmp_path / name).read_text() for name in ("r.html", "again.html", "other.html")]
+    pages = [re.sub(r"\d\d:\d\d UTC", "", page) for page in pages]
+    assert pages[0] == pages[1] != pages[2]
+
+
+def test_a_model_file_with_spellings_that_are_none_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the spellings of a missing value are 'NA'"):
+        etana.Dictionary({}, missing="NA")
+    with pytest.raises(InputError, match=r"the spellings of a missing value are \[9\]"):
+        etana.Dictionary().with_missing([9])
 
 
 # --- what a model was not made for -------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
 
     def _named_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         """The model, with what is said of its features."""
-        return self._make_model(prices, mistakes).described(self._dictionary or Dictionary())
+        words = Dictionary() if self._dictionary is None else self._dictionary
+        return self._make_model(prices, mistakes).described(words)
 
     def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
@@ -210,8 +211,9 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """
         model = self._solved()
         words = dictionary if isinstance(dictionary, Dictionary) else Dictionary(dictionary)
-        self._model = model.described(words)
-        self._dictionary = words
+        # How the training table spelt a missing value stays known, unless the new words know better.
+        self._dictionary = words if words.missing else words.with_missing(model.dictionary.missing)
+        self._model = model.described(self._dictionary)
         return self
 
     @property
