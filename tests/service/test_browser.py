@@ -273,6 +273,23 @@ def test_a_table_goes_up_and_comes_back(page, data, folder, tmp_path):
     assert labels == [str(c) for c in etana.load(folder / "wine.etana").predict(X)]
 
 
+def test_odd_cells_of_a_table_are_told_before_the_download(page, data, folder, tmp_path):
+    X, _ = data["wine"]
+    table = X.head(30).copy()
+    table.loc[2, X.columns[etana.load(folder / "wine.etana").feature_order_[0]]] = 1e6
+    table.to_csv(tmp_path / "new.csv", index=False)
+    page.goto("/models/wine/table")
+    page.get_by_label("CSV file").set_input_files(tmp_path / "new.csv")
+    press(page, "Classify and download")
+    expect(page.get_by_role("heading", level=1)).to_have_text("30 rows decided")
+    expect(page.locator("#findings li")).to_contain_text("outside of the training range")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the decisions").click()
+    assert download.value.suggested_filename == "wine-decisions.csv"
+    download.value.save_as(tmp_path / "out.csv")
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 31
+
+
 def test_a_table_that_is_too_large_gets_a_page(page, tmp_path):
     (tmp_path / "large.csv").write_bytes(b"0" * (9 * 2**20))
     page.goto("/models/wine/table")
