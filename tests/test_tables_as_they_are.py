@@ -125,6 +125,49 @@ def test_ignored_columns_of_parts(tmp_path):
     assert counted[0] == len(frame) - (frame["age"] == 50).sum() < counted[1] == len(frame)
 
 
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_parts_are_warned_of_as_one_file_is(tmp_path, n_parts):
+    """Ids, dates, free text, words among numbers, one class: the same lines, but for where a cell stands."""
+    whole, folder = messy(tmp_path), tmp_path / "parts"
+    folder.mkdir()
+    frame = pd.read_csv(whole, dtype=str)
+    frame.loc[[3, 80], "age"] = ["n/a", "-"]
+    frame.loc[[5, 90], "bp"] = [">200", "12O"]
+    frame.to_csv(whole, index=False)
+    for part, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        frame.iloc[rows].to_csv(folder / f"{part}.csv", index=False)
+    lines = [
+        warned(run("fit", data, "--target", "outcome", "-o", tmp_path / f"{data.name}.etana", "--temperature", 1))
+        for data in (whole, folder)
+    ]
+    assert len(lines[0]) == 5
+    assert {"'patient_id'", "'visit'", "'remark'", "'bp'", "'age'"} <= set(re.findall(r"'\w+'", " ".join(lines[0])))
+
+    def plain(line):
+        return re.sub(r" in line \d+( of \d\.csv)?|/\S+:", "", line)
+
+    assert sorted(map(plain, lines[0])) == sorted(map(plain, lines[1]))
+    last, line = n_parts - 1, 90 - (n_parts - 1) * len(frame) // n_parts + 2
+    assert any(f"'12O' in line {line} of {last}.csv" in line_ for line_ in lines[1])
+    one, other = (etana.load(tmp_path / f"{data.name}.etana") for data in (whole, folder))
+    assert "patient_id" in one.feature_names_in_[[k for k in range(6) if k not in one.model_.columns]]
+    assert set(one.model_.columns) == set(other.model_.columns)
+
+
+def test_labels_of_parts_are_warned_of(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in (0, 1):
+        clinic(40, part).assign(outcome="sick").to_csv(folder / f"{part}.csv", index=False)
+    [line, *_] = warned(run("fit", folder, "--target", "outcome", "-o", tmp_path / "m.etana"))
+    assert "'outcome' is 'sick' in every row" in line
+    for part in (0, 1):
+        frame = clinic(40, part).assign(outcome=np.arange(40) + 0.5)
+        frame.to_csv(folder / f"{part}.csv", index=False)
+    lines = warned(run("fit", folder, "--target", "outcome", "-o", tmp_path / "m.etana"))
+    assert any("'outcome' holds 40 different numbers in 80 rows" in line for line in lines)
+
+
 def test_who_says_so_keeps_numbers_of_rows(tmp_path):
     frame = clinic().sort_values("outcome")
     frame["id"] = range(len(frame))

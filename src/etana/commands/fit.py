@@ -18,7 +18,7 @@ from etana.classifiers import (
 )  # fmt: skip
 from etana.classifiers.base import AcquiringClassifier
 from etana.commands.dictionary import read_dictionary
-from etana.commands.doubts import warn_of_cells, warn_of_labels
+from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes, read_mistakes_file
 from etana.dictionary import Dictionary
@@ -128,8 +128,8 @@ def _train_on_file(
     table = to_table(block, list(block.columns), data)
     y = as_classes(labels)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
-    warn_of_cells(block, table, data)
-    warn_of_labels(y, target)
+    CellNotes.of(block, table).warn(data)
+    warn_of_labels(np.unique(y), y.size, target)
     return kind(misclassification_costs=matrix, **chosen).fit(table, y)
 
 
