@@ -26,7 +26,7 @@ from etana.parameters import anything, check_parameters, either, instance_of, nu
 from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table, check_labels, plain_value, read_table
-from etana.typing import ArrayLike, TableLike
+from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike, TableLike, Unchanged
 from etana.walks import Acquisition
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNCHANGED", "AcquiringClassifier", "BinnedClassifier"]
 
-UNCHANGED = object()
+UNCHANGED = Unchanged.UNCHANGED
 
 
 class AcquiringClassifier(ClassifierMixin, BaseEstimator):
@@ -133,7 +133,10 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """Run a case to its end, calling ``fetch(name)``, or ``fetch[name]()``, only for what is needed."""
         return run_case(self.start(max_cost, known), fetch)
 
-    def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
+    def with_costs(
+        self, feature_costs: FeatureCostsLike | Unchanged = UNCHANGED,
+        misclassification_costs: MistakeCostsLike | Unchanged = UNCHANGED,
+    ) -> Self:  # fmt: skip
         """The same classifier under new prices: no data, no new fit, only what depends on prices is made again.
 
         When to stop always is. Bins, counts and beliefs never are. What else the fit chose stays as it was chosen, at
@@ -148,7 +151,9 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         new._model = new._named_model(*new._resolve_costs())
         return new
 
-    def _repriced(self, feature_costs: Any, misclassification_costs: Any) -> Self:
+    def _repriced(
+        self, feature_costs: FeatureCostsLike | Unchanged, misclassification_costs: MistakeCostsLike | Unchanged
+    ) -> Self:
         """A copy with new prices, which has no model yet."""
         new = self._copy()
         if feature_costs is not UNCHANGED:
