@@ -105,6 +105,20 @@ def test_show(clinic):
         assert piece in text
 
 
+def test_show_has_no_dust_and_no_empty_table(tmp_path):
+    X = pd.DataFrame({"a": [0.0, 1.0] * 20})
+    y = np.array(["no", "yes"] * 20)
+    clf = etana.ETANAClassifier(0.1).fit(X, y)
+    object.__setattr__(clf.policy_, "lower_bound", clf.policy_.lower_bound * (1 - 1e-15))
+    etana.save(clf, tmp_path / "m.etana")
+    text = run("show", tmp_path / "m.etana").stdout
+    assert "optimality gap            0 (0.00% of the expected cost)" in text
+    assert "The feature that may be asked" in " ".join(text.split())
+    assert "chance to be asked ┃\n" in text  # the last column
+    etana.save(etana.ETANAClassifier(0.1).fit(X, np.full(40, "yes")), tmp_path / "one.etana")
+    assert "No feature can be asked for" in run("show", tmp_path / "one.etana").stdout
+
+
 def test_classify_streams_pipes_and_reorders(clinic, tmp_path):
     folder, _, new = clinic
     model = etana.load(folder / "model.etana")

@@ -392,7 +392,9 @@ def export(
     """Write the policy as C, JavaScript, SQL, Python without packages, JSON, or a page that works offline."""
     with _one_line_errors():
         from etana.commands.export import export_file
+        from etana.tablefile import check_output
 
+        check_output(output, model, rows)
         loaded = _load(model, trust)
         export_file(loaded, output, rows, max_nodes=max_nodes, real=real, table=table, max_cost=max_cost, title=title)
 
