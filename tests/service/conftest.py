@@ -96,7 +96,7 @@ def start_server(tmp_path_factory):
         server.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
     """A browser."""
     from driving import ARGUMENTS, CHROMIUM, playwright

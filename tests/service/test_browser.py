@@ -41,9 +41,9 @@ def as_json(value):
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-@pytest.mark.parametrize(("name", "n"), [("breast_cancer", 7), ("wine", 6), ("hostile", 7)])
+@pytest.mark.parametrize(("name", "n"), [("breast_cancer", 3), ("wine", 3), ("hostile", 4)])
 def test_page_api_and_classifier_agree(page, api, data, folder, name, n):
-    """Twenty instances in all, spread over each table."""
+    """Ten instances in all, spread over each table."""
     X, _ = data[name]
     clf = etana.load(folder / f"{name}.etana")
     rows = np.linspace(0, len(X) - 1, n).astype(int)
