@@ -170,7 +170,7 @@ def test_ask_in_a_terminal(clinic):
     text = "\n".join(["why", "nonsense", "undo", answers[0], "undo", *answers]) + "\n"
     said = run_alone("ask", "model.etana", cwd=folder, text=text).stdout
     assert f"Decision: {case.label}" in said
-    assert "must be a number" in said
+    assert "'nonsense' is not a number" in said
     assert "no answer was given yet" in said
     assert "Ask for" in said
     left = run("ask", "model.etana", cwd=folder, text="quit\n").stdout
