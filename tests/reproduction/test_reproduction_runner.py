@@ -132,9 +132,9 @@ def test_a_run_that_is_stopped_keeps_what_is_finished_and_leaves_no_process(tmp_
     ]
     assert workers
     run.send_signal(how)
-    _, errors = run.communicate(timeout=30)
+    _, errors = run.communicate(timeout=120)
     for pid in workers:
-        wait_for(lambda pid=pid: not alive(pid), 30)
+        wait_for(lambda pid=pid: not alive(pid), 120)
     results = list(ResultStore(cells))
     assert len(results) >= 3
     assert {r.ended for r in results} == {"done"}

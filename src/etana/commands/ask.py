@@ -238,7 +238,7 @@ def _read(model: Model, column: int, text: str) -> object:
             return float(text)
         except ValueError:
             raise InputError(
-                f"{text!r} is not a number; leave it empty if it came back empty, or write cannot if it is not to be had"
+                f"{text!r} is not a number; leave it empty if it came back empty, or write cannot if it cannot be had"
             ) from None
     for level in levels:
         if str(level) == text:
