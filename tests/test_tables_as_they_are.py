@@ -304,6 +304,7 @@ def test_a_model_remembers_how_missing_values_were_spelt(tmp_path):
     run("fit", tmp_path / "t.csv", "--target", "outcome", "-o", tmp_path / "m.etana", "--method", "etana", *spelt)
     clf = etana.load(tmp_path / "m.etana")
     assert clf.dictionary_.missing == ("bp=-9", "sex=-9")  # the target is no part of the model
+    assert "missing in its table      bp=-9, sex=-9" in run("show", tmp_path / "m.etana").stdout
     other = clf.with_costs(feature_costs=0.02).describe({"bp": {"unit": "mmHg"}})
     assert other.dictionary_.missing == ("bp=-9", "sex=-9")
     assert clf.model_.training_range(1)[0] > 0

@@ -85,6 +85,7 @@ def show_model(model: Model, most: int = 20) -> None:
         ("cost of asking nothing", about(model.cost_at_once, 6)),
         ("expected features", f"{model.expected_n_features:.4g}"),
         *model.beliefs.facts(),
+        *([("missing in its table", ", ".join(model.dictionary.missing))] if model.dictionary.missing else []),
         ("policy", model.policy.words),
         *_gap(model),
     ):
