@@ -271,6 +271,18 @@ def test_other_cells_among_numbers_are_counted_and_named(tmp_path):
     assert 1 not in etana.load(tmp_path / "m.etana").model_.levels
 
 
+@pytest.mark.parametrize("cell", ["${:,}", "{:,}", "{}%", "{} €", "{},5"])
+def test_numbers_in_other_dress_are_named(tmp_path, cell):
+    frame = clinic()
+    frame["income"] = [cell.format(v) for v in np.random.default_rng(2).integers(1000, 90000, len(frame))]
+    frame["code"] = [f"{k % 7}a" for k in range(len(frame))]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    lines = warned(run("fit", tmp_path / "t.csv", "--target", "outcome", "-o", tmp_path / "m.etana"))
+    [line] = [line for line in lines if "written as" in line]
+    assert f"'income' holds numbers that are written as {frame['income'][0]!r} (line 2)" in line
+    assert "write plain numbers" in line
+
+
 def test_spellings_of_ones_own():
     block = Block({"a": ["-9", "-9.0", "9", "x "], "b": [1.0, -9, None, "x"]}, range(4), True)
     assert Spellings(["-9", "x"]).blank(block).columns == {"a": [None, None, "9", None], "b": [1.0, None, None, None]}

@@ -4,6 +4,7 @@ fit reads them, :mod:`etana.learning.identifiers`.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,7 @@ __all__ = ["CellNotes", "listed", "warn_of_labels"]
 _MOST_NAMED = 5
 _NEARLY_ALL = 0.9  # numbers among the cells of a column that was probably meant to hold numbers
 _LEAST_NUMBERS = 10
+_DRESSED = re.compile(r"\s*[+-]?[$€£¥]?\s*[+-]?\d{1,3}(?:\d*|([, '’\u00a0\u202f]\d{3})*)([.,]\d+)?\s*[%$€£¥]?\s*")
 _FIRST = 200  # cells of a column that tell whether it holds words
 _MANY, _SHARE = 20, 0.1  # numeric labels, and their share of the rows, from which on they are no classes
 _TOO_MANY = 100  # whatever their share
@@ -43,8 +45,9 @@ class CellNotes:
     ----------
     spelt : counts by column and word
         How often each word stood for a missing value; empty cells are nothing to speak of.
-    numbers, others : counts by column
-        Of columns that are read as text: cells that are numbers, and cells that are something else.
+    numbers, others, dressed : counts by column
+        Of columns that are read as text: cells that are numbers, cells that are something else, and those of them that
+        are numbers with thousands, a currency, a per cent sign or a decimal comma: ``$1,200``.
     where : dict
         Of these columns, the first cells that are no numbers, each with its place in words.
     """
@@ -52,6 +55,7 @@ class CellNotes:
     spelt: Counter[tuple[str, str]] = field(default_factory=Counter)
     numbers: Counter[str] = field(default_factory=Counter)
     others: Counter[str] = field(default_factory=Counter)
+    dressed: Counter[str] = field(default_factory=Counter)
     where: dict[str, list[tuple[Any, str]]] = field(default_factory=dict)
 
     @classmethod
@@ -77,6 +81,7 @@ class CellNotes:
         others = present if 2 * sum(first) < len(first) else [r for r in present if not _is_number(cells[r])]
         self.numbers[name] += len(present) - len(others)
         self.others[name] += len(others)
+        self.dressed[name] += sum(1 for r in others if _DRESSED.fullmatch(cells[r]))
         self.where[name] = [(cells[r], f"line {lines[r]}{part}") for r in others[: _MOST_NAMED + 1]]
 
     @classmethod
@@ -87,6 +92,7 @@ class CellNotes:
             whole.spelt += part.spelt
             whole.numbers += part.numbers
             whole.others += part.others
+            whole.dressed += part.dressed
             for name, found in part.where.items():
                 whole.where[name] = [*whole.where.get(name, ()), *found][: _MOST_NAMED + 1]
         return whole
@@ -95,9 +101,21 @@ class CellNotes:
         """Count and name them."""
         if self.spelt:
             warnings.warn(_say_spellings(self.spelt), TableWarning, stacklevel=2)
-        for name, n in self.numbers.items():
-            if n >= max(_LEAST_NUMBERS, _NEARLY_ALL * (n + self.others[name])):
+        for name, others in self.others.items():
+            n, dressed = self.numbers[name], self.dressed[name]
+            least = max(_LEAST_NUMBERS, _NEARLY_ALL * (n + others))
+            if n >= least:
                 warnings.warn(self._odd_ones(name, data), TableWarning, stacklevel=2)
+            elif n + dressed >= least:
+                warnings.warn(self._dressed_ones(name, data), TableWarning, stacklevel=2)
+
+    def _dressed_ones(self, name: str, data: str) -> str:
+        """A column of numbers that are written in another way than numbers are read."""
+        cell, place = self.where[name][0]
+        return (
+            f"{data}: {name!r} holds numbers that are written as {cell!r} ({place}), so that the column is read as "
+            "text, each of them a category; write plain numbers, 1200.5, without marks of thousands, money or per cent"
+        )
 
     def _odd_ones(self, name: str, data: str) -> str:
         """A column nearly all of whose cells are numbers, and those that are none."""
