@@ -147,7 +147,7 @@ def test_without_scripts(browse, data, folder):
     assert page.locator("#asked").inner_text() == str(walk.n_features[0])
 
 
-@pytest.mark.parametrize("size", [PHONE, {"width": 320, "height": 640}])
+@pytest.mark.parametrize("size", [pytest.param(PHONE, marks=pytest.mark.slow), {"width": 320, "height": 640}])
 def test_a_phone_needs_no_sideways_scrolling(browse, size):
     page = browse(viewport=size, has_touch=True, is_mobile=True).new_page()
 
