@@ -162,6 +162,14 @@ def test_weights_are_copies(estimator):
         clone(estimator).fit(X, y, sample_weight=np.zeros(len(X)))
 
 
+def test_weights_of_nothing_are_refused_with_any_scikit_learn(monkeypatch):
+    """Older ones let them pass."""
+    monkeypatch.setattr("etana.classifiers.base._check_sample_weight", lambda weights, *_, **__: weights)
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(InputError, match="sample_weight is 0 for every row; give at least one non-zero weight"):
+        ETANAClassifier().fit(X, y, sample_weight=np.zeros(len(X)))
+
+
 def test_works_with_the_rest_of_scikit_learn():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = X.iloc[:, 18:]  # two dozen fits: no more columns than that takes

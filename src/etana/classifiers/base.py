@@ -296,6 +296,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         if len(y) != table.n_rows:
             raise InputError(f"X has {table.n_rows} rows and y has {len(y)} labels; give one label per row")
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():  # which scikit-learn refuses from 1.7 on
+            raise InputError("sample_weight is 0 for every row; give at least one non-zero weight")
         self.classes_ = np.unique(y) if classes is None else classes
         codes = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
         unknown = np.flatnonzero(self.classes_[codes] != y)
