@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -20,14 +21,14 @@ WORDS = {
 
 
 @pytest.fixture(scope="module")
-def server(data, tmp_path_factory, start_server):
+def server(data, adaptive, tmp_path_factory, start_server):
     folder = tmp_path_factory.mktemp("clinic")
     X, y = data["wine"]
     etana.save(
         etana.ETANAClassifier(0.02, ordering="error", temperature=1.0).fit(X, y).describe(WORDS),
         folder / "described.etana",
     )
-    etana.save(etana.AdaptiveClassifier(0.01, random_state=0).fit(*data["breast_cancer"]), folder / "adaptive.etana")
+    shutil.copy(adaptive, folder)
     etana.save(etana.SequentialClassifier(feature_costs=0.02).fit(X, y), folder / "sequential.etana")
     waits = etana.FeatureCosts(0.01, round=0.1, delayed=list(X.columns))
     etana.save(etana.ETANAClassifier(waits, ordering="error", temperature=1.0).fit(X, y), folder / "lab.etana")
