@@ -29,7 +29,7 @@ serve: $(STAMP)  ## serve two models fitted on bundled data, on http://127.0.0.1
 
 test: $(STAMP)  ## run the test suite
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(STAMP)  ## run the checks that take minutes
 	@echo "==> running the slow checks"

@@ -49,10 +49,25 @@ def test_bars_keep_the_order_of_the_classes(path, value):
 
 def test_words_for_people(path):
     said = ask(path[0], "131\n\n")
-    assert "1 feature asked, 12000 spent" in said
+    assert "1 feature asked, 12000 spent; the full panel costs 24000." in said
     assert "e+0" not in ask(path[0], "why\n131\nwhy\n\n")
 
 
 def test_undo_after_the_decision(path):
     said = ask(path[0], "131\nundo\n171\n\n")
     assert re.findall(r"Decision: (\w+)", said) == ["well", "sick"]
+
+
+def test_what_is_typed_wrong_is_told_in_words_of_the_terminal(path):
+    said = ask(path[0], "abc\n?\n131\n\n")
+    assert "'abc' is not a number; leave it empty if it came back empty, or write cannot" in said
+    assert "None" not in said
+    assert said.count("cannot: it cannot be had") == 2
+    assert "undo()" not in ask(path[0], "1e9\n\n")
+
+
+def test_a_missing_value_may_be_spelt_as_in_the_training_table(path, tmp_path):
+    clf = etana.load(path[0])
+    clf.describe(clf.dictionary_.with_missing(["-9"]))
+    etana.save(clf, tmp_path / "spelt.etana")
+    assert ask(tmp_path / "spelt.etana", "-9\nquit\n") == ask(path[0], "skip\nquit\n")

@@ -48,12 +48,13 @@ def test_learns(estimator):
 def test_new_prices_without_a_new_fit(estimator):
     """with_costs is a fresh fit with those costs, order included."""
     X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X.iloc[:, 5:]
     clf = clone(estimator).fit(X, y)
     rng = np.random.default_rng(0)
-    prices = dict(zip(X.columns, rng.random(13) * 0.1, strict=True))
+    prices = dict(zip(X.columns, rng.random(8) * 0.1, strict=True))
     mistakes = rng.random((3, 3)) * 5 * (1 - np.eye(3))
     for costs in ({"feature_costs": prices}, {"misclassification_costs": mistakes},
-                  {"feature_costs": FeatureCosts(0.05, groups=["g"] * 13, discounted=0.01)}):  # fmt: skip
+                  {"feature_costs": FeatureCosts(0.05, groups=["g"] * 8, discounted=0.01)}):  # fmt: skip
         cheap = clf.with_costs(**costs)
         fresh = clone(estimator).set_params(**costs).fit(X, y)
         assert (cheap.feature_order_ == fresh.feature_order_).all()
@@ -159,6 +160,14 @@ def test_weights_are_copies(estimator):
     assert (weighted.predict(X) == repeated.predict(X)).all()
     with pytest.raises(ValueError, match="at least one non-zero"):
         clone(estimator).fit(X, y, sample_weight=np.zeros(len(X)))
+
+
+def test_weights_of_nothing_are_refused_with_any_scikit_learn(monkeypatch):
+    """Older ones let them pass."""
+    monkeypatch.setattr("etana.classifiers.base._check_sample_weight", lambda weights, *_, **__: weights)
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(InputError, match="sample_weight is 0 for every row; give at least one non-zero weight"):
+        ETANAClassifier().fit(X, y, sample_weight=np.zeros(len(X)))
 
 
 def test_works_with_the_rest_of_scikit_learn():

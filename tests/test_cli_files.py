@@ -67,6 +67,8 @@ def folder(fitted, tmp_path):
         ["classify", "m.etana", "t.csv", "-o", "m.etana"],
         ["classify", "m.etana", "hard.csv", "-o", "linked.csv"],
         ["report", "m.etana", "t.csv", "-o", "t.csv"],
+        ["export", "m.json", "-o", "m.json"],
+        ["export", "m.etana", "--rows", "rows.py", "-o", "rows.py"],
         ["select", "t.csv", "--target", "y", "-o", "t.csv"],
         ["compare", "t.csv", "--target", "y", "-o", "t.csv"],
         ["compare", "t.csv", "--target", "y", "--csv", "hard.csv"],
@@ -79,6 +81,8 @@ def test_an_output_that_is_an_input_is_refused(folder, monkeypatch, command):
     (folder / "sub").mkdir()
     (folder / "parts").mkdir()
     table().to_csv(folder / "parts" / "1.csv", index=False)
+    for name, copy in (("m.etana", "m.json"), ("t.csv", "rows.py")):
+        (folder / copy).write_bytes((folder / name).read_bytes())
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     said = run(*command, code=3).stderr
     assert "would be replaced" in said
@@ -154,7 +158,7 @@ def written(folder, kind):
     name = folder / ("n.csv.gz" if kind == "gz" else "n.csv")
     text = frame.to_csv(
         index=False,
-        sep={"semicolon": ";", "decimal comma": ";", "tab": "\t", "excel": "\t"}.get(kind, ","),
+        sep={"semicolon": ";", "decimal comma": ";", "tab": "\t", "excel": "\t", "bar": "|"}.get(kind, ","),
         decimal="," if kind == "decimal comma" else ".",
     )
     encoding = {"excel": "utf-16", "mark": "utf-8-sig"}.get(kind, "utf-8")
@@ -163,7 +167,7 @@ def written(folder, kind):
     return name
 
 
-KINDS = ("comma", "semicolon", "decimal comma", "tab", "gz", "excel", "mark")
+KINDS = ("comma", "semicolon", "decimal comma", "tab", "bar", "gz", "excel", "mark")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,6 +188,33 @@ def test_text_with_commas_stays_text_where_semicolons_separate(tmp_path):
 def test_a_comma_that_splits_the_header_wins(tmp_path):
     (tmp_path / "t.csv").write_text("a,b;c;d\n1,2\n")
     assert list(read_columns(str(tmp_path / "t.csv")).columns) == ["a", "b;c;d"]
+
+
+@pytest.mark.parametrize("before", ["\n\r\n  \n", ",,\n\n,,\n", "\ufeff\n\n\n"])
+def test_blank_lines_before_the_header_are_passed_over(tmp_path, before):
+    (tmp_path / "t.csv").write_text(before + "a,b,c\n1,2,3\n", encoding="utf-8")
+    block = read_columns(str(tmp_path / "t.csv"))
+    assert block.columns == {"a": ["1"], "b": ["2"], "c": ["3"]}
+    assert block.lines == [5]
+    (tmp_path / "t.csv").write_text(before, encoding="utf-8")
+    with pytest.raises(InputError, match="is empty; the first line must hold the column names"):
+        read_columns(str(tmp_path / "t.csv"))
+
+
+def test_columns_without_a_name_are_named_by_their_place(tmp_path):
+    """A frame that was written with its index, and a sheet with an empty column at its end."""
+    frame = table()
+    frame.to_csv(tmp_path / "t.csv", lineterminator=",\n")
+    assert list(read_columns(str(tmp_path / "t.csv")).columns) == ["Unnamed: 0", "a", "b", "y", "Unnamed: 4"]
+    done = run("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.etana")
+    assert "left out as numbers of rows: 'Unnamed: 0'" in done.stderr
+    assert etana.load(tmp_path / "m.etana").model_.columns.tolist() == [1]
+
+
+def test_what_stands_before_the_header_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("# heart, 2021\na,b,c\n1,2,3\n")
+    with pytest.raises(InputError, match="line 2: 3 cells, but the header has 2; remove what stands before the line"):
+        read_columns(str(tmp_path / "t.csv"))
 
 
 def test_one_column_needs_no_separator(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import dask
 import dask.array as da
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import etana
@@ -19,7 +21,7 @@ from etana import Binner, ETANAClassifier, FETANAClassifier
 from etana.distributed.merging import FAN_IN, reduce_parts, reduce_stream
 from etana.distributed.sketch import automatic_size
 from etana.distributed.summary import MixedColumnsError
-from etana.errors import CostError, InputError
+from etana.errors import CostError, IdentifierWarning, InputError
 
 METHODS = ("uniform", "published", "quantile", "supervised")
 
@@ -301,3 +303,28 @@ def test_physionet2012_has_the_bins_of_one_machine(reference):
     parts, whole = distributed.fit(clf, cut(X, y, 12)), clf.fit(X, y)
     assert parts.binner_.edges.tobytes() == whole.binner_.edges.tobytes()
     assert parts.acquire(X).n_features.tobytes() == whole.acquire(X).n_features.tobytes()
+
+
+@pytest.mark.parametrize("n", [1, 4, 60])
+def test_columns_that_number_the_rows_are_left_out(same_model, n):
+    """In step with the rows, or called an id, as in a fit on all rows; not where a number comes twice."""
+
+    def in_blocks(X, y, n):
+        return [(X.iloc[rows], y.iloc[rows]) for rows in np.array_split(np.arange(len(y)), n)]
+
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :3].copy()
+    X["running"] = np.arange(len(X)) * 3.0
+    X["falling"] = -np.arange(len(X))
+    X["patient_id"] = np.random.default_rng(0).permutation(len(X))
+    X["again"] = np.arange(len(X)) % 89
+    clf = ETANAClassifier(ordering="information", temperature=1.0)
+    with pytest.warns(IdentifierWarning, match="'running', 'falling', 'patient_id'"):
+        parts = distributed.fit(clf, in_blocks(X, y, n))
+    with pytest.warns(IdentifierWarning, match="'running', 'falling', 'patient_id'"):
+        whole = clone(clf).fit(X, y)
+    same_model(parts, whole)
+    few = slice(None, None, 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        distributed.fit(clf, in_blocks(X[few], y[few], 3))  # fewer than twenty rows say too little

@@ -388,7 +388,7 @@ for model in models:
     whole.append(path.read_bytes())
 draw = random.Random(0)
 kills = leftovers = 0
-for _ in range(100):
+for _ in range(50):
     child = os.fork()
     if child == 0:
         while True:
@@ -416,8 +416,8 @@ def test_a_kill_leaves_the_old_or_the_new_file(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLS, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert seen["kills"] == 100
-    assert seen["leftovers"] > 5, "no kill hit a save"
+    assert seen["kills"] == 50
+    assert seen["leftovers"] > 2, "no kill hit a save"
     (tmp_path / ".m.0123456789abcdef.etana-part").write_bytes(b"half")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: save(small, path), range(40)))

@@ -83,3 +83,8 @@ def test_plural_forms(fitted):
     clf, _ = fitted
     assert "after 0 features" in repr(clf.start())
     assert "after 1 feature, cost 0.02" in repr(clf.start().observe(131.0))
+
+
+def test_a_model_is_said_in_a_line(fitted):
+    clf, _ = fitted
+    assert repr(clf.model_) == f"Model(NaiveBayes, FixedOrder, 2 features, classes ['{CLASS}', 'well'])"

@@ -510,7 +510,7 @@ def test_names_are_drawn_as_they_are():
     for n in (2, 3, 10):
         some = (y < n) & (np.arange(len(y)) < 500)
         rows, truth = frame[some], classes[y[some]]
-        clf = ETANAClassifier(feature_costs=0.02).fit(rows, truth)
+        clf = ETANAClassifier(feature_costs=0.02, ordering="information", temperature=1.0).fit(rows, truth)
         for kind in ("features", "classes", "number"):
             FeatureUsageDisplay.from_estimator(clf, rows, truth, kind=kind).figure_.draw_without_rendering()
         ConfusionCostDisplay.from_estimator(clf, rows, truth).figure_.draw_without_rendering()

@@ -1,6 +1,7 @@
 """Tables as people have them: ids, dates, remarks, words among numbers, one class; what is odd is named."""
 
 import csv
+import re
 import warnings
 
 import numpy as np
@@ -124,6 +125,49 @@ def test_ignored_columns_of_parts(tmp_path):
     assert counted[0] == len(frame) - (frame["age"] == 50).sum() < counted[1] == len(frame)
 
 
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_parts_are_warned_of_as_one_file_is(tmp_path, n_parts):
+    """Ids, dates, free text, words among numbers, one class: the same lines, but for where a cell stands."""
+    whole, folder = messy(tmp_path), tmp_path / "parts"
+    folder.mkdir()
+    frame = pd.read_csv(whole, dtype=str)
+    frame.loc[[3, 80], "age"] = ["n/a", "-"]
+    frame.loc[[5, 90], "bp"] = [">200", "12O"]
+    frame.to_csv(whole, index=False)
+    for part, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        frame.iloc[rows].to_csv(folder / f"{part}.csv", index=False)
+    lines = [
+        warned(run("fit", data, "--target", "outcome", "-o", tmp_path / f"{data.name}.etana", "--temperature", 1))
+        for data in (whole, folder)
+    ]
+    assert len(lines[0]) == 5
+    assert {"'patient_id'", "'visit'", "'remark'", "'bp'", "'age'"} <= set(re.findall(r"'\w+'", " ".join(lines[0])))
+
+    def plain(line):
+        return re.sub(r" in line \d+( of \d\.csv)?|/\S+:", "", line)
+
+    assert sorted(map(plain, lines[0])) == sorted(map(plain, lines[1]))
+    last, line = n_parts - 1, 90 - (n_parts - 1) * len(frame) // n_parts + 2
+    assert any(f"'12O' in line {line} of {last}.csv" in line_ for line_ in lines[1])
+    one, other = (etana.load(tmp_path / f"{data.name}.etana") for data in (whole, folder))
+    assert "patient_id" in one.feature_names_in_[[k for k in range(6) if k not in one.model_.columns]]
+    assert set(one.model_.columns) == set(other.model_.columns)
+
+
+def test_labels_of_parts_are_warned_of(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in (0, 1):
+        clinic(40, part).assign(outcome="sick").to_csv(folder / f"{part}.csv", index=False)
+    [line, *_] = warned(run("fit", folder, "--target", "outcome", "-o", tmp_path / "m.etana"))
+    assert "'outcome' is 'sick' in every row" in line
+    for part in (0, 1):
+        frame = clinic(40, part).assign(outcome=np.arange(40) + 0.5)
+        frame.to_csv(folder / f"{part}.csv", index=False)
+    lines = warned(run("fit", folder, "--target", "outcome", "-o", tmp_path / "m.etana"))
+    assert any("'outcome' holds 40 different numbers in 80 rows" in line for line in lines)
+
+
 def test_who_says_so_keeps_numbers_of_rows(tmp_path):
     frame = clinic().sort_values("outcome")
     frame["id"] = range(len(frame))
@@ -227,6 +271,18 @@ def test_other_cells_among_numbers_are_counted_and_named(tmp_path):
     assert 1 not in etana.load(tmp_path / "m.etana").model_.levels
 
 
+@pytest.mark.parametrize("cell", ["${:,}", "{:,}", "{}%", "{} €", "{},5"])
+def test_numbers_in_other_dress_are_named(tmp_path, cell):
+    frame = clinic()
+    frame["income"] = [cell.format(v) for v in np.random.default_rng(2).integers(1000, 90000, len(frame))]
+    frame["code"] = [f"{k % 7}a" for k in range(len(frame))]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    lines = warned(run("fit", tmp_path / "t.csv", "--target", "outcome", "-o", tmp_path / "m.etana"))
+    [line] = [line for line in lines if "written as" in line]
+    assert f"'income' holds numbers that are written as {frame['income'][0]!r} (line 2)" in line
+    assert "write plain numbers" in line
+
+
 def test_spellings_of_ones_own():
     block = Block({"a": ["-9", "-9.0", "9", "x "], "b": [1.0, -9, None, "x"]}, range(4), True)
     assert Spellings(["-9", "x"]).blank(block).columns == {"a": [None, None, "9", None], "b": [1.0, None, None, None]}
@@ -249,6 +305,47 @@ def test_spellings_at_classification_and_comparison(fitted, tmp_path):
     frame.to_csv(tmp_path / "new.csv", index=False)
     run("compare", tmp_path / "new.csv", "--target", "outcome", "--methods", "etana", "--folds", 2, "--repeats", 1,
         "--ignore", "visit", "--ignore", "smokes", *spelt)  # fmt: skip
+
+
+def test_a_model_remembers_how_missing_values_were_spelt(tmp_path):
+    """What was missing at the fit is missing for every command that reads a table; an option overrules it."""
+    frame = clinic()
+    frame.loc[::7, "bp"] = -9
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    spelt = ("--missing-values", "bp=-9", "--missing-values", "outcome=-1", "--missing-values", "sex=-9")
+    run("fit", tmp_path / "t.csv", "--target", "outcome", "-o", tmp_path / "m.etana", "--method", "etana", *spelt)
+    clf = etana.load(tmp_path / "m.etana")
+    assert clf.dictionary_.missing == ("bp=-9", "sex=-9")  # the target is no part of the model
+    assert "missing in its table      bp=-9, sex=-9" in run("show", tmp_path / "m.etana").stdout
+    other = clf.with_costs(feature_costs=0.02).describe({"bp": {"unit": "mmHg"}})
+    assert other.dictionary_.missing == ("bp=-9", "sex=-9")
+    assert clf.model_.training_range(1)[0] > 0
+
+    def classified(*options):
+        run("classify", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "o.csv", *options)
+        return (tmp_path / "o.csv").read_text()
+
+    remembered = classified()
+    assert remembered == classified(*spelt) != classified("--missing-values", "")
+    frame.replace({"bp": {-9: None}}).to_csv(tmp_path / "t.csv", index=False)
+    assert remembered == classified()
+    # A column that a spelling names need not be in the table if the model never asks for it.
+    frame.drop(columns="sex").to_csv(tmp_path / "t.csv", index=False)
+    assert remembered == classified()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "r.html")
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "again.html", *spelt[:4])
+    run("report", tmp_path / "m.etana", tmp_path / "t.csv", "-o", tmp_path / "other.html", "--missing-values", "")
+    pages = [(tmp_path / name).read_text() for name in ("r.html", "again.html", "other.html")]
+    pages = [re.sub(r"\d\d:\d\d UTC", "", page) for page in pages]
+    assert pages[0] == pages[1] != pages[2]
+
+
+def test_a_model_file_with_spellings_that_are_none_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the spellings of a missing value are 'NA'"):
+        etana.Dictionary({}, missing="NA")
+    with pytest.raises(InputError, match=r"the spellings of a missing value are \[9\]"):
+        etana.Dictionary().with_missing([9])
 
 
 # --- what a model was not made for -------------------------------------------------------------------------------

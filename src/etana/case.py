@@ -450,7 +450,7 @@ class Case:
         """Say that a number lies outside of what is plausible or was seen in training; it is taken all the same."""
         doubt = self.model.doubt(column, number) if self.warns else None
         if doubt is not None:
-            advice = "it was taken as it is: check its unit, and undo() it if it is a slip"
+            advice = "it was taken as it is: check its unit, and undo it if it is a slip"
             warnings.warn(f"{doubt}; {advice}", PlausibilityWarning, stacklevel=3)
 
     def _number(self, column: int, value: Any) -> float:

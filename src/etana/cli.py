@@ -56,6 +56,14 @@ MissingValues = Annotated[
         "NA, n/a, NULL, ? and the like mean it anyway.",
     ),
 ]
+OtherMissingValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Cell that means a missing value, as for 'fit', instead of those that the model was fitted with; can be "
+        "repeated.",
+    ),
+]
 Mistakes = Annotated[
     str | None,
     typer.Option(
@@ -320,7 +328,7 @@ def classify(
         list[str] | None,
         typer.Option(metavar="NAME", help="Column to pass through to the output, such as an id; can be repeated."),
     ] = None,
-    missing_values: MissingValues = None,
+    missing_values: OtherMissingValues = None,
     trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
@@ -384,7 +392,9 @@ def export(
     """Write the policy as C, JavaScript, SQL, Python without packages, JSON, or a page that works offline."""
     with _one_line_errors():
         from etana.commands.export import export_file
+        from etana.tablefile import check_output
 
+        check_output(output, model, rows)
         loaded = _load(model, trust)
         export_file(loaded, output, rows, max_nodes=max_nodes, real=real, table=table, max_cost=max_cost, title=title)
 
@@ -398,7 +408,7 @@ def report(
     ] = None,
     output: Output = "report.html",
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    missing_values: MissingValues = None,
+    missing_values: OtherMissingValues = None,
     trust: Trust = None,
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""

@@ -2,6 +2,8 @@
 
 A dictionary describes some or all features of a model by their names. It travels in the model file and is shown
 wherever a question is asked. It changes no probability and no price: the model decides the same with it and without.
+
+It also keeps how the cells of the training table said that there is no value, for tables that come later.
 """
 
 from __future__ import annotations
@@ -118,6 +120,9 @@ class Dictionary(Mapping[str, Description]):
     descriptions : mapping from name to mapping
         Of each feature some of ``description``, ``unit``, ``lowest``, ``highest`` and ``choices``; these are a mapping
         from value to words, or a list of values.
+    missing : sequence of str
+        Cells of a table file that mean a missing value, besides the usual ones: ``"-9"``, or in one column,
+        ``"glucose=0"``.
 
     Examples
     --------
@@ -128,11 +133,12 @@ class Dictionary(Mapping[str, Description]):
     ('0 to 120 years', 'female', '')
     """
 
-    def __init__(self, descriptions: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, descriptions: Mapping[str, Any] | None = None, missing: Sequence[str] = ()) -> None:
         given = {} if descriptions is None else descriptions
         if not isinstance(given, Mapping):
             raise InputError(f"the dictionary is {short(given)}; it must be a mapping from feature names")
         self._descriptions = {str(name): Description.of(str(name), fields) for name, fields in given.items()}
+        self.missing = _spellings(missing)
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Dictionary:
@@ -147,6 +153,10 @@ class Dictionary(Mapping[str, Description]):
                 raise InputError(f"the dictionary describes {name!r} twice; keep one of the rows")
             found[name] = fields
         return cls(found)
+
+    def with_missing(self, missing: Sequence[str]) -> Dictionary:
+        """The same descriptions, with these spellings of a missing value."""
+        return Dictionary(self._descriptions, missing)
 
     def __getitem__(self, name: str) -> Description:
         """The description of a feature; an empty one if nothing is said of it."""
@@ -191,6 +201,15 @@ _NOTHING = Description()
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _spellings(given: Any) -> tuple[str, ...]:
+    if not _is_list(given) or not all(isinstance(one, str) and len(one) <= _LONGEST for one in given):
+        raise InputError(
+            f"the spellings of a missing value are {short(given)}; they must be a list of texts of at most {_LONGEST} "
+            "characters"
+        )
+    return tuple(given)
 
 
 def _text(name: str, field: str, value: Any) -> str:

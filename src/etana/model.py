@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from etana.judgement import Judgement
 from etana.policies.base import Askable, Policy
 from etana.policies.expectation import Expectation
 from etana.policies.situation import Situation
-from etana.table import read_table
+from etana.table import plain_value, read_table
 from etana.walks import Acquisition, CompiledWalk, compiled_walk
 from etana.walks.acquisition import check_columns, read_budget
 from etana.walks.generic import simulate, spending
@@ -28,7 +29,7 @@ from etana.walks.rows import walk_rows
 __all__ = ["Model"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """What values say about the class, what to do next, and how classes and columns are called.
 
@@ -57,6 +58,11 @@ class Model:
         self.policy.check(self.beliefs)
         if self.dictionary:
             self.dictionary.check(self.column_names, self.levels)
+
+    def __repr__(self) -> str:
+        parts = type(self.beliefs).__name__, type(self.policy).__name__
+        classes = [plain_value(label) for label in self.classes]
+        return f"Model({parts[0]}, {parts[1]}, {self.n_features:,} features, classes {short(classes)})"
 
     @property
     def n_features(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.errors import InputError
+from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike, TableLike
 
 __all__ = ["CostScorer"]
 
@@ -43,7 +44,7 @@ class CostScorer:
     ({'n_bins': 4}, True)
     """
 
-    def __init__(self, feature_costs: Any, misclassification_costs: Any = None) -> None:
+    def __init__(self, feature_costs: FeatureCostsLike, misclassification_costs: MistakeCostsLike = None) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
 
@@ -51,11 +52,12 @@ class CostScorer:
         mistakes = "" if self.misclassification_costs is None else ", misclassification_costs=..."
         return f"CostScorer({self.feature_costs!r}{mistakes})"
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def __call__(self, estimator: Any, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Minus the mean cost of these rows."""
-        return -float(np.average(self.costs(estimator, X, y), weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return -float(np.average(self.costs(estimator, X, y), weights=weights))
 
-    def costs(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
+    def costs(self, estimator: Any, X: TableLike, y: ArrayLike) -> np.ndarray:
         """What each row pays, for features and mistakes."""
         classifier, rows = _last_step(estimator, X)
         n_features = getattr(classifier, "n_features_in_", None)

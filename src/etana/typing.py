@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes as _Axes
+    from matplotlib.figure import Figure as _Figure
+
     from etana.binning import Binner
+    from etana.classifiers.base import AcquiringClassifier
     from etana.costs import FeatureCosts
+    from etana.model import Model
     from etana.table import Table
 
 __all__ = [
-    "ArrayLike", "BinningLike", "FeatureCostsLike", "Identifiers", "MistakeCostsLike", "Ordering", "Priors",
-    "RandomState", "Shaped", "TableLike",
+    "ArrayLike", "Axes", "BinningLike", "FeatureCostsLike", "Figure", "Fitted", "Identifiers", "MistakeCostsLike",
+    "Ordering", "Priors", "RandomState", "Shaped", "TableLike", "Unchanged",
 ]  # fmt: skip
 
 
@@ -25,6 +31,15 @@ class Shaped(Protocol):
     @property
     def shape(self) -> tuple[Any, ...]:
         """How many rows and columns."""
+
+
+class Unchanged(Enum):
+    """What stands for a price or a cost that is to stay as it is."""
+
+    UNCHANGED = "unchanged"
+
+    def __repr__(self) -> str:
+        return "UNCHANGED"
 
 
 TableLike: TypeAlias = "ArrayLike | Shaped | Table"
@@ -50,3 +65,12 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 Identifiers: TypeAlias = Literal["auto"] | Sequence[str] | Sequence[int]
 """Columns that only name the rows: found out, or given."""
+
+Fitted: TypeAlias = "AcquiringClassifier | Model"
+"""A fitted classifier of etana, or the model inside."""
+
+Axes: TypeAlias = "_Axes"
+"""Axes of matplotlib to draw into."""
+
+Figure: TypeAlias = "_Figure"
+"""A figure of matplotlib."""

@@ -62,7 +62,7 @@ def check_state(graph, twin, node):
         np.testing.assert_allclose(np.exp(state.answers), twin.likelihoods(path, column), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(STRENGTHS), st.integers(1, 3))
 def test_plans_are_the_best_of_all(seed, m, levels):
     """Looking ahead against every plan of so many steps, at states that rows reach."""

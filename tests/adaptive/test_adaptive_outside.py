@@ -124,7 +124,7 @@ def test_a_report(wine):
         assert "The model itself expects a cost of" in html
         assert "nothing to trade" not in html
         assert "The curve of budgets keeps this policy" in html
-    assert make_report(clf, table, y) == make_report(clf, table, y)
+    assert make_report(clf.model_, table, y) == html
 
 
 # --- the command line

@@ -65,8 +65,8 @@ def test_parameters_reach_the_estimator():
     made = method_of("etana-published").make(Setting(3, 0.05, 7))
     assert (made.n_bins, made.feature_costs) == (7, 0.05)
     assert method_of("etana-published").make(Setting(3)).n_bins == 3
-    dear = prepare(Cell("prices", "wine", "etana", {"cost": 0.1}), None)()
-    cheap = prepare(Cell("prices", "wine", "etana", {"cost": 0.001}), None)()
+    dear = prepare(Cell("prices", "iris", "etana", {"cost": 0.3}), None)()
+    cheap = prepare(Cell("prices", "iris", "etana", {"cost": 0.01}), None)()
     assert np.mean([r["n_features"] for r in dear]) < np.mean([r["n_features"] for r in cheap])
 
 

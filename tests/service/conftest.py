@@ -45,6 +45,14 @@ def folder(data, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def adaptive(data, tmp_path_factory):
+    """A model file of a classifier that chooses for each instance; its fit takes seconds."""
+    path = tmp_path_factory.mktemp("adaptive") / "adaptive.etana"
+    etana.save(etana.AdaptiveClassifier(0.01, random_state=0).fit(*data["breast_cancer"]), path)
+    return path
+
+
+@pytest.fixture(scope="session")
 def make_client(folder):
     """A client for an application with these models and settings, in this process."""
     opened = []
@@ -96,7 +104,7 @@ def start_server(tmp_path_factory):
         server.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
     """A browser."""
     from driving import ARGUMENTS, CHROMIUM, playwright

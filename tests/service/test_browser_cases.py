@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -20,14 +21,14 @@ WORDS = {
 
 
 @pytest.fixture(scope="module")
-def server(data, tmp_path_factory, start_server):
+def server(data, adaptive, tmp_path_factory, start_server):
     folder = tmp_path_factory.mktemp("clinic")
     X, y = data["wine"]
     etana.save(
         etana.ETANAClassifier(0.02, ordering="error", temperature=1.0).fit(X, y).describe(WORDS),
         folder / "described.etana",
     )
-    etana.save(etana.AdaptiveClassifier(0.01, random_state=0).fit(*data["breast_cancer"]), folder / "adaptive.etana")
+    shutil.copy(adaptive, folder)
     etana.save(etana.SequentialClassifier(feature_costs=0.02).fit(X, y), folder / "sequential.etana")
     waits = etana.FeatureCosts(0.01, round=0.1, delayed=list(X.columns))
     etana.save(etana.ETANAClassifier(waits, ordering="error", temperature=1.0).fit(X, y), folder / "lab.etana")
@@ -337,20 +338,31 @@ def visited(page, data):
     yield "panel without a result"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browse, data, scheme):
-    page = browse(color_scheme=scheme).new_page()
+def phone(width):
+    return {"viewport": {"width": width, "height": 800}, "has_touch": True, "is_mobile": True}
+
+
+def check_fit(page, width, place):
+    """Nothing is wider than the screen, or too low for a finger."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+    low = page.locator("main button:visible, main .button:visible, main input:visible:not([type=radio])")
+    heights = [box["height"] for box in (one.bounding_box() for one in low.all())]
+    assert np.min(heights, initial=99) >= 40, place
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", None), ("dark", 320)])
+def test_axe_finds_nothing_and_a_phone_needs_no_sideways_scrolling(browse, data, scheme, width):
+    page = browse(color_scheme=scheme, **(phone(width) if width else {})).new_page()
     checker = axe.Axe()
     for place in visited(page, data):
         found = checker.run(page).response["violations"]
         assert [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in found] == [], place
+        if width:
+            check_fit(page, width, place)
 
 
-@pytest.mark.parametrize("width", [PHONE["width"], 320])
-def test_a_phone_needs_no_sideways_scrolling(browse, data, width):
-    page = browse(viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True).new_page()
+@pytest.mark.slow
+def test_a_larger_phone_needs_no_sideways_scrolling(browse, data):
+    page = browse(**phone(PHONE["width"])).new_page()
     for place in visited(page, data):
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
-        low = page.locator("main button:visible, main .button:visible, main input:visible:not([type=radio])")
-        heights = [box["height"] for box in (one.bounding_box() for one in low.all())]
-        assert np.min(heights, initial=99) >= 40, place
+        check_fit(page, PHONE["width"], place)

@@ -1,5 +1,6 @@
 """The web pages without a browser: routes, forms, errors, escaping, tables and the way in."""
 
+import base64
 import csv
 import io
 import re
@@ -385,6 +386,47 @@ def test_a_cell_that_is_no_number_is_named(visitor, data):
     table.loc[1, "flavanoids"] = "<i>lots"
     text = Html(upload(visitor, "wine", table.to_csv(index=False).encode(), 422).text).texts["fault"]
     assert "my table.csv, line 3: '<i>lots' in column 'flavanoids' is not a number" in text
+
+
+def test_odd_cells_are_counted_as_on_the_command_line(visitor, client, data, folder, tmp_path):
+    X, _ = data["wine"]
+    table = X.head(40).astype(object)
+    first = X.columns[load_model(folder / "wine.etana").order[0]]
+    table.loc[3, first] = 1e6
+    table.loc[5, first] = "n/a"
+    table.to_csv(tmp_path / "in.csv", index=False)
+    done = classify_file(load_model(folder / "wine.etana"), str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), None)
+    assert len(done.findings) == 2
+    page = Html(upload(visitor, "wine", (tmp_path / "in.csv").read_bytes()).text)
+    assert page.texts["h1"] == "40 rows decided"
+    assert page.texts["findings"].strip() == "".join(done.findings)
+    (link,) = [given for _, given in page.tags if given.get("download")]
+    assert link["download"] == "wine-decisions.csv"
+    kind, _, held = link["href"].partition(",")
+    assert kind == "data:text/csv;charset=utf-8;base64"
+    assert base64.b64decode(held) == (tmp_path / "out.csv").read_bytes()
+    # A program gets what it asked for.
+    sent = visitor.get("/models/wine/table").forms["/models/wine/table"]
+    files = {"table": ("in.csv", (tmp_path / "in.csv").read_bytes(), "text/csv")}
+    response = client.post("/models/wine/table", data=sent, files=files, headers={"Accept": "text/csv"})
+    assert response.content == (tmp_path / "out.csv").read_bytes()
+
+
+def test_a_table_is_read_with_the_spellings_of_the_fit(data, tmp_path):
+    X, y = data["wine"]
+    first = X.columns[6]
+    clf = etana.ETANAClassifier(0.02, ordering=[6, *(k for k in range(13) if k != 6)]).fit(X, y)
+    etana.save(clf.describe(etana.Dictionary(missing=[f"{first}=-9"])), tmp_path / "m.etana")
+    models, store = Models([tmp_path / "m.etana"]), Store(":memory:", 60, 10)
+    with in_process(create_app(models, store)) as client:
+        visitor, table = Visitor(client), X.head(5).copy()
+        assert f"{first}=-9" in visitor.get("/models/m/table").texts["main"]
+        table.loc[2, first] = -9.0
+        spelt = upload(visitor, "m", table.to_csv(index=False).encode()).text
+        table.loc[2, first] = None
+        assert spelt == upload(visitor, "m", table.to_csv(index=False).encode()).text
+        assert spelt.startswith("label,")
+    store.close()
 
 
 def test_a_table_may_be_only_so_long(make_client, data):

@@ -39,7 +39,7 @@ def expected(clf, rows, names, X):
     return clf.acquire(table), clf.predict(table)
 
 
-COUNTS = {"breast_cancer": 400, "wine": 400, "digits": 80, "hostile": 120}  # 1,000 in all
+COUNTS = {"breast_cancer": 150, "wine": 150, "digits": 40, "hostile": 60}  # 400 in all
 
 
 @pytest.mark.parametrize("name", COUNTS)

@@ -26,7 +26,7 @@ from etana.parameters import anything, check_parameters, either, instance_of, nu
 from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
 from etana.table import Table, check_labels, plain_value, read_table
-from etana.typing import ArrayLike, TableLike
+from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike, TableLike, Unchanged
 from etana.walks import Acquisition
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNCHANGED", "AcquiringClassifier", "BinnedClassifier"]
 
-UNCHANGED = object()
+UNCHANGED = Unchanged.UNCHANGED
 
 
 class AcquiringClassifier(ClassifierMixin, BaseEstimator):
@@ -82,7 +82,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
 
     def _named_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         """The model, with what is said of its features."""
-        return self._make_model(prices, mistakes).described(self._dictionary or Dictionary())
+        words = Dictionary() if self._dictionary is None else self._dictionary
+        return self._make_model(prices, mistakes).described(words)
 
     def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
@@ -132,7 +133,10 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """Run a case to its end, calling ``fetch(name)``, or ``fetch[name]()``, only for what is needed."""
         return run_case(self.start(max_cost, known), fetch)
 
-    def with_costs(self, feature_costs: Any = UNCHANGED, misclassification_costs: Any = UNCHANGED) -> Self:
+    def with_costs(
+        self, feature_costs: FeatureCostsLike | Unchanged = UNCHANGED,
+        misclassification_costs: MistakeCostsLike | Unchanged = UNCHANGED,
+    ) -> Self:  # fmt: skip
         """The same classifier under new prices: no data, no new fit, only what depends on prices is made again.
 
         When to stop always is. Bins, counts and beliefs never are. What else the fit chose stays as it was chosen, at
@@ -147,7 +151,9 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         new._model = new._named_model(*new._resolve_costs())
         return new
 
-    def _repriced(self, feature_costs: Any, misclassification_costs: Any) -> Self:
+    def _repriced(
+        self, feature_costs: FeatureCostsLike | Unchanged, misclassification_costs: MistakeCostsLike | Unchanged
+    ) -> Self:
         """A copy with new prices, which has no model yet."""
         new = self._copy()
         if feature_costs is not UNCHANGED:
@@ -210,8 +216,9 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """
         model = self._solved()
         words = dictionary if isinstance(dictionary, Dictionary) else Dictionary(dictionary)
-        self._model = model.described(words)
-        self._dictionary = words
+        # How the training table spelt a missing value stays known, unless the new words know better.
+        self._dictionary = words if words.missing else words.with_missing(model.dictionary.missing)
+        self._model = model.described(self._dictionary)
         return self
 
     @property
@@ -289,6 +296,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         if len(y) != table.n_rows:
             raise InputError(f"X has {table.n_rows} rows and y has {len(y)} labels; give one label per row")
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():  # which scikit-learn refuses from 1.7 on
+            raise InputError("sample_weight is 0 for every row; give at least one non-zero weight")
         self.classes_ = np.unique(y) if classes is None else classes
         codes = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
         unknown = np.flatnonzero(self.classes_[codes] != y)

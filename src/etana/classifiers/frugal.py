@@ -25,7 +25,7 @@ from etana.learning.progress import progress_bar
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
-from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike
+from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike, Unchanged
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -197,7 +197,9 @@ class FrugalClassifier(AcquiringClassifier):
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         return self.best_.model_
 
-    def _repriced(self, feature_costs: Any, misclassification_costs: Any) -> Self:
+    def _repriced(
+        self, feature_costs: FeatureCostsLike | Unchanged, misclassification_costs: MistakeCostsLike | Unchanged
+    ) -> Self:
         """A copy that asks or asks nothing, whichever expects to pay less at the new prices."""
         if self._asking is None:
             raise InputError(

@@ -15,18 +15,22 @@ from etana.errors import InputError, PlausibilityWarning
 from etana.model import Model
 from etana.money import about, money
 from etana.table import plain_value
+from etana.tablefile import Block, Spellings
 
 __all__ = ["converse", "read_known"]
 
 _BAR = 30
 _MOST_CLASSES = 8
+_DIGITS = 6  # of sums that were spent
 _EMPTY = ("", "skip", "empty")
 _CANNOT = ("cannot", "unavailable")
+_ASKS_HELP = ("?", "help")
 _HELP = (
     "Give each value that is asked for. Empty or [bold]skip[/bold]: it came back empty, and is paid. "
     "[bold]cannot[/bold]: it cannot be had, and is not paid. [bold]NAME=VALUE[/bold]: another result that came in, "
     "with [bold]free[/bold] behind it if it cost nothing. [bold]best[/bold]: what else could be asked. "
-    "[bold]why[/bold]: explain. [bold]undo[/bold]: take the last answer back. [bold]quit[/bold]: leave."
+    "[bold]why[/bold]: explain. [bold]undo[/bold]: take the last answer back. [bold]help[/bold]: this. "
+    "[bold]quit[/bold]: leave."
 )
 
 
@@ -97,12 +101,12 @@ class _Conversation:
             if text in _CANNOT:
                 missing.append(feature)
                 continue
-            if text in ("undo", "why", "best") or self._other(text) is not None:
+            if text in ("undo", "why", "best", *_ASKS_HELP) or self._other(text) is not None:
                 self._change(text)
                 return True
             try:
                 column = self.model.column_of(feature)
-                results[feature] = None if text in _EMPTY else _read(self.model, column, text)
+                results[feature] = _read(self.model, column, text)
                 self.case._number(column, results[feature])
             except InputError as error:
                 self.console.print(f"[red]{escape(str(error))}[/red]")
@@ -119,7 +123,9 @@ class _Conversation:
     def _change(self, text: str, feature: Any = None) -> None:
         """What was typed: a word, another result, or the value that was asked for."""
         other = self._other(text)
-        if text == "why":
+        if text in _ASKS_HELP:
+            self.console.print(_HELP)
+        elif text == "why":
             self._say(self.case.explain())
         elif text == "best":
             self._show_suggestions()
@@ -129,12 +135,12 @@ class _Conversation:
             name, value, price = other
             self._do(lambda: self.case.observe(_read(self.model, self.model.column_of(name), value), name, price))
         elif feature is None:
-            self.console.print(f"[red]{escape(repr(text))} is neither undo nor NAME=VALUE[/red]")
+            self.console.print(f"[red]{escape(repr(text))} is neither undo, why, help nor NAME=VALUE[/red]")
         elif text in _CANNOT:
             self._do(lambda: self.case.unavailable(feature))
         else:
             column = self.model.column_of(feature)
-            self._do(lambda: self.case.observe(None if text in _EMPTY else _read(self.model, column, text), feature))
+            self._do(lambda: self.case.observe(_read(self.model, column, text), feature))
 
     def _other(self, text: str) -> tuple[Any, str, float | None] | None:
         """Feature, value and price of another result; None if this is none."""
@@ -183,14 +189,19 @@ class _Conversation:
         for i in sorted((-belief).argsort(kind="stable")[:_MOST_CLASSES]):
             bar = "█" * round(_BAR * belief[i])
             self._say(f"  {plain_value(classes[i])!s:<{width}} {bar:<{_BAR}} {belief[i]:6.1%}")
-        self._say(f"  spent {money(self.case.cost)}, expected in all {about(self.case.expected_cost)}")
+        self._say(f"  spent {_sum(self.case.cost)}, expected in all {about(self.case.expected_cost)}")
 
     def _show_decision(self) -> None:
         n = self.case.n_asked
         self.console.print(
             f"[bold]Decision: {escape(str(plain_value(self.case.label)))}[/bold], {n} feature{'s' * (n != 1)} asked, "
-            f"{money(self.case.cost)} spent; the full panel costs {money(self.model.full_price)}."
+            f"{_sum(self.case.cost)} spent; the full panel costs {_sum(self.model.full_price)}."
         )
+
+
+def _sum(value: float) -> str:
+    """What was spent, to the cent or better."""
+    return money(float(f"{value:.{_DIGITS}g}") if value < 10 ** (_DIGITS - 2) else round(value, 2))
 
 
 def _about(model: Model, column: int) -> str:
@@ -214,10 +225,21 @@ def _feature(model: Model, name: str) -> Any:
 
 
 def _read(model: Model, column: int, text: str) -> object:
-    """An answer as it was typed: the level it names, or the text itself, which the case reads as a number."""
-    levels = model.levels.get(column)
+    """An answer as it was typed: the level that it names, or a number; None if it came back empty.
+
+    What means a missing value in the table that the model was fitted on does so here.
+    """
+    levels, name = model.levels.get(column), model.column_names[column]
+    (cell,) = Spellings(model.dictionary.missing).blank(Block({name: [text]}, [1], True)).columns[name]
+    if cell is None or text in _EMPTY:
+        return None
     if levels is None:
-        return text
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(
+                f"{text!r} is not a number; leave it empty if it came back empty, or write cannot if it cannot be had"
+            ) from None
     for level in levels:
         if str(level) == text:
             return level

@@ -6,13 +6,13 @@ import csv
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from etana.commands.model_table import as_table, check_asked
+from etana.commands.model_table import as_table, blanked, check_asked
 from etana.commands.odd_values import OddValues
 from etana.errors import InputError
 from etana.model import Model
 from etana.money import money
 from etana.table import plain_value
-from etana.tablefile import Block, Spellings, atomic_text, read_blocks
+from etana.tablefile import Block, atomic_text, read_blocks
 from etana.walks import Acquisition
 
 __all__ = ["Classified", "classify_file"]
@@ -32,8 +32,8 @@ def classify_file(
 ) -> Classified:  # fmt: skip
     """Classify the rows of a file into a CSV file. Memory does not grow with the file.
 
-    Columns to ``keep`` stand first in every row, as they are in the file; ``missing`` has further spellings of a
-    missing value.
+    Columns to ``keep`` stand first in every row, as they are in the file; ``missing`` has spellings of a missing value
+    in the place of those that the model was fitted with.
     """
     for name in known or ():
         model.column_of(name)  # before any work
@@ -49,8 +49,7 @@ def classify_file(
         writer.writerow([*keep, *head])
         for read in read_blocks(data):
             kept = _kept(read, keep, known or (), data)
-            Spellings(missing).check(read.columns, data)
-            block = Spellings(missing).blank(read)
+            block = blanked(model, read, data, missing)
             table = as_table(model, block, data, every=every)
             walk = model.acquire(table, max_cost, known)
             check_asked(model, block, walk, data)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from etana.commands.doubts import warn_of_cells, warn_of_labels
+from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes
 from etana.errors import InputError
@@ -50,8 +50,8 @@ def compare_file(
     cells = to_table(block, names, data)
     X = _as_array(cells)
     prices, y = read_costs(costs, ignore=ignore), as_classes(labels)
-    warn_of_cells(block, cells, data)
-    warn_of_labels(y, target)
+    CellNotes.of(block, cells).warn(data)
+    warn_of_labels(np.unique(y), y.size, target)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:

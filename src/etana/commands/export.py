@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from etana.commands.model_table import as_table
+from etana.commands.model_table import as_table, blanked
 from etana.exporting.c import table_bytes
 from etana.exporting.targets import Wishes
 from etana.exporting.writing import export_model
@@ -19,7 +19,7 @@ __all__ = ["export_file"]
 
 def export_file(model: Model, output: str, rows: str | None, **wishes: Any) -> None:
     """Write the files, and say on standard error what they hold."""
-    table = None if rows is None else as_table(model, read_columns(rows), rows, every=True)
+    table = None if rows is None else as_table(model, blanked(model, read_columns(rows), rows), rows, every=True)
     given = Wishes(Path(output).stem, rows=table, **wishes)
     written, plan = export_model(model, output, given)
     for file in written:

@@ -18,13 +18,13 @@ from etana.classifiers import (
 )  # fmt: skip
 from etana.classifiers.base import AcquiringClassifier
 from etana.commands.dictionary import read_dictionary
-from etana.commands.doubts import warn_of_cells, warn_of_labels
+from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, read_labelled
 from etana.commands.prices import read_costs, read_mistakes, read_mistakes_file
 from etana.dictionary import Dictionary
 from etana.errors import InputError
 from etana.modelfile import save
-from etana.tablefile import Block, check_output, to_table
+from etana.tablefile import Block, Spellings, check_output, to_table
 
 __all__ = ["train"]
 
@@ -58,7 +58,8 @@ def train(
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
 
     ``options`` are the parameters of the classifier that were given; those that it does not take are refused. Columns
-    to ``ignore`` are no part of the model; ``missing_values`` are further spellings of a missing value.
+    to ``ignore`` are no part of the model; ``missing_values`` are further spellings of a missing value, which the model
+    remembers.
     """
     check_output(output, data, mistakes, costs, dictionary)
     _check_engine(engine, scheduler)
@@ -77,8 +78,9 @@ def train(
     else:
         block, labels = read_labelled(data, target, ignore, missing_values)
         clf = _train_on_file(data, block, labels, target, mistakes, kind, chosen, words)
-    if words is not None:
-        clf.describe(words)
+    spelt = Spellings(missing_values).among(clf.model_.column_names)
+    if words is not None or spelt:
+        clf.describe((words or Dictionary()).with_missing(spelt))
     save(clf, output)
     return clf
 
@@ -126,8 +128,8 @@ def _train_on_file(
     table = to_table(block, list(block.columns), data)
     y = as_classes(labels)
     matrix = None if mistakes is None else read_mistakes(mistakes, np.unique(y))
-    warn_of_cells(block, table, data)
-    warn_of_labels(y, target)
+    CellNotes.of(block, table).warn(data)
+    warn_of_labels(np.unique(y), y.size, target)
     return kind(misclassification_costs=matrix, **chosen).fit(table, y)
 
 

@@ -10,18 +10,19 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from etana.classifiers.base import BinnedClassifier
+from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, check_labels, evidence
 from etana.commands.prices import read_mistakes_file
-from etana.distributed.blocks import BlockSource
+from etana.distributed.blocks import BlockSource, Noted
 from etana.distributed.fitting import fit_parts
 from etana.distributed.merging import dask
-from etana.distributed.summary import MixedColumnsError
+from etana.distributed.summary import MixedColumnsError, Summary
 from etana.errors import InputError
-from etana.table import Table
 from etana.tablefile import Spellings, check_parts, list_parts, read_blocks, to_table
 from etana.tablefile.parquet_reading import PARQUET
 from etana.threads import n_cores
@@ -44,7 +45,7 @@ class _PartFile:
     text: frozenset[str]
     missing: tuple[str, ...] = ()
 
-    def blocks(self, labels: frozenset[str]) -> Iterator[tuple[Table, np.ndarray]]:
+    def blocks(self, labels: frozenset[str]) -> Iterator[tuple[Any, ...]]:
         """Tables and labels, the labels as text."""
         width = len(self.names) + 1
         rows = max(_NUMBERS // width, _LEAST) if self.path.endswith(PARQUET) else max(_CELLS // width, 1)
@@ -53,7 +54,9 @@ class _PartFile:
             y = block.columns.pop(self.target)
             check_labels(y, block, self.target, self.path)
             table = to_table(block, self.names, self.path, text=self.text | labels)
-            yield table, np.array([str(c).strip() for c in y], dtype=str)
+            y = np.array([str(c).strip() for c in y], dtype=str)
+            # Cells are looked at in the first pass alone, which knows of no labels yet.
+            yield (table, y) if labels else Noted(table, y, CellNotes.of(block, table, Path(self.path).name))
 
 
 def fit_on_parts(
@@ -76,7 +79,11 @@ def fit_on_parts(
 
     def fit(text: list[str]) -> BinnedClassifier:
         parts = [_PartFile(path, target, names, frozenset(text), tuple(missing)) for path in paths]
-        return fit_parts(clf, BlockSource(parts, lazy, len(names), names), rename=rename)
+        return fit_parts(clf, BlockSource(parts, lazy, len(names), names), rename=rename, seen=warn)
+
+    def warn(summary: Summary) -> None:
+        summary.notes.warn(data)
+        warn_of_labels(summary.classes, round(summary.weight), target)
 
     with _cluster(scheduler, len(paths)) if lazy else contextlib.nullcontext():
         try:

@@ -13,7 +13,17 @@ from etana.table import Table, plain_value
 from etana.tablefile import Block, Spellings, read_columns, to_table
 from etana.walks import Acquisition
 
-__all__ = ["as_table", "check_asked", "read_true_labels"]
+__all__ = ["as_table", "blanked", "check_asked", "read_true_labels"]
+
+
+def blanked(model: Model, block: Block, path: str, missing: Sequence[str] = ()) -> Block:
+    """The block without cells that mean a missing value: by the spellings that are given, else by those that the model
+    was fitted with."""
+    if not missing:
+        return Spellings(model.dictionary.missing).blank(block)
+    spellings = Spellings(missing)
+    spellings.check(block.columns, path)
+    return spellings.blank(block)
 
 
 def as_table(model: Model, block: Block, path: str, every: bool = False) -> Table:
@@ -65,9 +75,7 @@ def read_true_labels(
 
     Without a target, it is the one column that the model does not know.
     """
-    block, spellings = read_columns(data), Spellings(missing)
-    spellings.check(block.columns, data)
-    block = spellings.blank(block)
+    block = blanked(model, read_columns(data), data, missing)
     if target is None:
         others = [name for name in block.columns if name not in set(model.column_names)]
         if len(others) != 1:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from etana import selection
-from etana.commands.doubts import warn_of_cells
+from etana.commands.doubts import CellNotes
 from etana.commands.labels import as_classes, read_labelled
 from etana.errors import InputError
 from etana.tablefile import atomic_text, check_output, to_table
@@ -29,7 +29,7 @@ def select_columns(
     block, labels = read_labelled(data, target, ignore)
     names = list(block.columns)
     table = to_table(block, names, data)
-    warn_of_cells(block, table, data)
+    CellNotes.of(block, table).warn(data)
     if table.categorical:
         raise InputError(
             f"{data}: column {names[table.categorical[0]]!r} holds text; the streaming selectors take numbers only: "

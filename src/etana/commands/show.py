@@ -20,6 +20,7 @@ from etana.table import plain_value
 __all__ = ["doubts", "show_model"]
 
 _MOST_CLASSES = 12
+_DUST = 1e-12  # share of a cost below which a difference is what binary fractions leave
 
 
 def doubts(clf: Any) -> Iterator[str]:
@@ -84,12 +85,15 @@ def show_model(model: Model, most: int = 20) -> None:
         ("cost of asking nothing", about(model.cost_at_once, 6)),
         ("expected features", f"{model.expected_n_features:.4g}"),
         *model.beliefs.facts(),
+        *([("missing in its table", ", ".join(model.dictionary.missing))] if model.dictionary.missing else []),
         ("policy", model.policy.words),
         *_gap(model),
     ):
         facts.add_row(name, escape(value))
     console.print(facts)
-    if model.order is not None or not can_be_read(model):
+    if not model.columns.size:
+        console.print("No feature can be asked for: every row is decided at once.")
+    elif model.order is not None or not can_be_read(model):
         console.print(_order(model, most))
     else:
         console.print("[bold]The decision graph[/bold] (branches that one instance in a hundred reaches):")
@@ -106,6 +110,7 @@ def _held_out(model: Model) -> Iterator[tuple[str, str]]:
 def _gap(model: Model) -> Iterator[tuple[str, str]]:
     gap, cost = model.optimality_gap, model.expected_cost
     if gap is not None:
+        gap = gap if gap > _DUST * cost else 0.0
         yield "optimality gap", about(gap, 3) + (f" ({gap / cost:.2%} of the expected cost)" if cost else "")
 
 
@@ -113,13 +118,13 @@ def _order(model: Model, most: int) -> Grid:
     """The first features, with their prices and how often they are asked."""
     first = model.questions()[:most]
     how = "in the order they are asked" if model.order is not None else "asked of most instances first"
-    table = Grid(title=f"The first {len(first)} features, {how}")
+    table = Grid(title=f"The first {len(first)} features, {how}" if len(first) > 1 else "The feature that may be asked")
     decided = _decided(model)
     for heading in ("", "feature", "price", "chance to be asked", *(["or decided, if sure"] if decided else [])):
         table.add_column(heading, justify="left" if heading in ("feature", "or decided, if sure") else "right")
     for k, question in enumerate(first):
         cells = escape(model.column_names[question.column]), money(question.price), f"{question.chance or 0.0:.1%}"
-        table.add_row(str(k + 1), *cells, escape(decided.get(question.column, "")))
+        table.add_row(str(k + 1), *cells, *([escape(decided.get(question.column, ""))] if decided else []))
     return table
 
 

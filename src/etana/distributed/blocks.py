@@ -1,7 +1,8 @@
 """From what a user hands in to parts, and from a part to checked rows.
 
 A *part* is what one task works on: a block ``(X, y)`` or ``(X, y, sample_weight)``, a function that returns one, or an
-object whose method ``blocks(labels)`` yields some, with the columns named in ``labels`` read as text. Dask collections
+object whose method ``blocks(labels)`` yields some, with the columns named in ``labels`` read as text, each perhaps with
+notes of what was met while it was read (:class:`Noted`). Dask collections
 become a list of lazy parts, one for each chunk or partition.
 """
 
@@ -18,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from etana.errors import InputError
 from etana.table import Table, check_labels, plain_value, read_table
 
-__all__ = ["BlockSource", "Rows", "encode", "read_part", "read_source"]
+__all__ = ["BlockSource", "Noted", "Rows", "encode", "read_part", "read_source"]
 
 
 class Rows(NamedTuple):
@@ -27,6 +28,15 @@ class Rows(NamedTuple):
     table: Table
     y: np.ndarray
     weights: np.ndarray
+    notes: Any = None
+
+
+class Noted(NamedTuple):
+    """A block with notes of its reader: an object whose class has ``merge(notes)``."""
+
+    table: Table
+    y: np.ndarray
+    notes: Any
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,10 @@ def read_part(part: Any, labels: frozenset[str]) -> Iterator[Rows]:
     """The blocks of a part, checked."""
     if hasattr(part, "blocks"):
         for block in part.blocks(labels):
-            yield _read_block(block)
+            if isinstance(block, Noted):
+                yield _read_block(block[:2])._replace(notes=block.notes)
+            else:
+                yield _read_block(block)
     else:
         yield _read_block(part() if callable(part) else part)
 

@@ -18,7 +18,8 @@ from etana.distributed.blocks import BlockSource, Rows, encode, read_part, read_
 from etana.distributed.merging import reduce_parts, reduce_stream
 from etana.distributed.summary import Summary, check_same_columns
 from etana.errors import CostWarning, InputError
-from etana.learning.identifiers import resolve_identifiers
+from etana.learning.identifiers import resolve_identifiers, warn_of_identifiers
+from etana.learning.odd_text import name_text
 from etana.likelihood import Counts
 from etana.parameters import check_parameters, check_value, either, one_of, whole
 from etana.table import Table
@@ -71,8 +72,12 @@ def fit(
 def fit_parts(
     clf: Classifier, source: BlockSource, *, classes: Any = None, sketch_size: int | str = "auto",
     rename: Callable[[np.ndarray], np.ndarray] = lambda classes: classes,
+    seen: Callable[[Summary], object] = lambda summary: None,
 ) -> Classifier:  # fmt: skip
-    """As :func:`fit`, from parts; ``rename`` gives the labels found in them their final type."""
+    """As :func:`fit`, from parts.
+
+    ``rename`` gives the labels found in them their final type; ``seen`` is told what the first pass has learnt.
+    """
     _check(clf, source, sketch_size)
     new = clone(clf)
     known = None if classes is None else np.unique(np.asarray(classes))
@@ -80,6 +85,7 @@ def fit_parts(
     if known is None or not isinstance(new.binning, Binner):
         summary = _look(new, source, sketch_size)
         known = summary.classes if known is None else known
+        seen(summary)
     final = rename(known)
     order = np.argsort(final, kind="stable")
     new.classes_ = final[order]
@@ -144,11 +150,21 @@ def _count(new: Any, source: BlockSource, summary: Summary | None, classes: np.n
         counts = counts.times(summary.worth)
         if bins is not new.binning and bins.method == "supervised":
             bins, counts = join_candidates(bins, counts, summary)
-    silent = () if isinstance(new.identifiers, str) else new.identifiers
-    columns = Table(dense=np.empty((0, new.n_features_in_)), names=bins.names)
-    new.binner_, new.counts_ = bins, counts.without(resolve_identifiers(silent, columns))
+    new.binner_, new.counts_ = bins, counts.without(_no_evidence(new, summary, bins.names))
     # No rows are at hand to hold out: a temperature that is given, or none.
     new.temperature_ = 1.0 if isinstance(new.temperature, str) else float(new.temperature)
+
+
+def _no_evidence(new: Any, summary: Summary | None, names: list[str] | None) -> np.ndarray:
+    """Columns that number the rows, given or found; what is found is named, and so is text that says little."""
+    if not isinstance(new.identifiers, str) or summary is None:
+        given = () if isinstance(new.identifiers, str) else new.identifiers
+        return resolve_identifiers(given, Table(dense=np.empty((0, new.n_features_in_)), names=names))
+    signs, levels = summary.signs, summary.levels
+    name_text(signs.dates(levels), signs.free_text(levels), names, stacklevel=7)
+    found = signs.identifiers()
+    warn_of_identifiers(found, names, stacklevel=6)
+    return found
 
 
 def _set_columns(new: Any, n_features: int, names: list[str] | None) -> None:

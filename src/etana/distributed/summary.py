@@ -15,6 +15,7 @@ import numpy as np
 
 from etana.distributed.blocks import Rows
 from etana.distributed.columns import Column, read_columns
+from etana.distributed.signs import Signs
 from etana.distributed.sketch import Sketch, automatic_size
 from etana.errors import InputError
 from etana.table import Table
@@ -58,6 +59,10 @@ class Summary:
     low, high : arrays (K,)
         Range of the finite numbers.
     sketch : Sketch, or None
+    signs : Signs
+        Which columns may be no evidence.
+    notes : object or None
+        What readers of parts noted, merged.
     """
 
     n_features: int
@@ -72,6 +77,8 @@ class Summary:
     low: np.ndarray
     high: np.ndarray
     sketch: Sketch | None
+    signs: Signs
+    notes: Any = None
 
     @classmethod
     def of(cls, rows: Rows, learn: str, size: int | str) -> Summary:
@@ -97,7 +104,10 @@ class Summary:
             levels = _look_at_labels(table, np.flatnonzero(weights > 0), kinds, holes)
         whole = bool((weights == np.floor(weights)).all())
         classes, weight, squares = np.unique(rows.y), float(weights.sum()), float(weights @ weights)
-        return cls(n, table.names, classes, weight, squares, whole, kinds, holes, levels, low, high, sketch)
+        signs = Signs.of(table)
+        return cls(
+            n, table.names, classes, weight, squares, whole, kinds, holes, levels, low, high, sketch, signs, rows.notes
+        )
 
     @classmethod
     def merge(cls, parts: Sequence[Summary]) -> Summary:
@@ -117,7 +127,7 @@ class Summary:
             sum(p.weight for p in parts), sum(p.squares for p in parts), all(p.whole for p in parts),
             np.bitwise_or.reduce([p.kinds for p in parts]), np.logical_or.reduce([p.holes for p in parts]), levels,
             np.minimum.reduce([p.low for p in parts]), np.maximum.reduce([p.high for p in parts]),
-            Sketch.merge(sketches) if sketches else None,
+            Sketch.merge(sketches) if sketches else None, Signs.merge([p.signs for p in parts]), _join_notes(parts),
         )  # fmt: skip
 
     @property
@@ -136,6 +146,11 @@ class Summary:
                 "(as text: column.astype(str))",
                 columns,
             )
+
+
+def _join_notes(parts: Sequence[Summary]) -> Any:
+    notes = [part.notes for part in parts if part.notes is not None]
+    return type(notes[0]).merge(notes) if notes else None
 
 
 def _look_at_labels(table: Table, rows: np.ndarray, kinds: np.ndarray, holes: np.ndarray) -> dict[int, set[Any]]:

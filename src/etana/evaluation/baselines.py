@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from etana.classifiers.fixed import ETANAClassifier
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.evaluation.complete_numbers import CompleteNumbers
+from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike
 
 __all__ = ["AcquiringTree", "EveryFeature", "Nothing", "Walk"]
 
@@ -60,7 +61,7 @@ class AcquiringTree(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        feature_costs: Any = 0.01,
+        feature_costs: FeatureCostsLike = 0.01,
         depths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10),
         n_splits: int = 5,
         random_state: int = 0,
@@ -70,7 +71,7 @@ class AcquiringTree(ClassifierMixin, BaseEstimator):
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Choose a depth and grow the tree."""
         self._encoder = CompleteNumbers(fill=False).fit(X)
         X, y = self._encoder.transform(X), np.asarray(y)
@@ -134,10 +135,10 @@ class EveryFeature(ClassifierMixin, BaseEstimator):
     feature_costs : as for :class:`etana.ETANAClassifier`
     """
 
-    def __init__(self, feature_costs: Any = 0.01) -> None:
+    def __init__(self, feature_costs: FeatureCostsLike = 0.01) -> None:
         self.feature_costs = feature_costs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn bins and counts."""
         self.model_ = ETANAClassifier(feature_costs=0.0).fit(X, y)
         self.classes_ = self.model_.classes_
@@ -165,10 +166,10 @@ class Nothing(ClassifierMixin, BaseEstimator):
     [1]
     """
 
-    def __init__(self, misclassification_costs: Any = None) -> None:
+    def __init__(self, misclassification_costs: MistakeCostsLike = None) -> None:
         self.misclassification_costs = misclassification_costs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Count the classes."""
         self.classes_, counts = np.unique(y, return_counts=True)
         mistakes = resolve_mistakes(self.misclassification_costs, self.classes_.size)

@@ -34,6 +34,8 @@ from etana.evaluation.methods import Setting, method_of
 from etana.plots._canvas import CLASS_COLOURS, INK, counted, label, quiet_axes
 from etana.report.page import figures, page, paragraph, section, table, text
 from etana.report.picture import figure
+from etana.table import read_table
+from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike, TableLike
 
 __all__ = ["COMPARED", "Comparison", "Interval", "Line", "compare", "corrected_interval"]
 
@@ -87,7 +89,7 @@ class Line:
         return method_of(self.method).title
 
 
-def corrected_interval(values: Any, n_splits: int) -> Interval:
+def corrected_interval(values: ArrayLike, n_splits: int) -> Interval:
     """Mean and 95 % interval over the parts of a repeated cross-validation (see the module).
 
     Examples
@@ -107,11 +109,11 @@ def corrected_interval(values: Any, n_splits: int) -> Interval:
 
 
 def compare(
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: ArrayLike,
     *,
-    feature_costs: Any = 0.01,
-    misclassification_costs: Any = None,
+    feature_costs: FeatureCostsLike = 0.01,
+    misclassification_costs: MistakeCostsLike = None,
     names: Sequence[str] | None = None,
     folds: int = 5,
     repeats: int = 5,
@@ -150,8 +152,9 @@ def compare(
     ['etana', 'saola']
     """
     y = np.asarray(y)
+    n_features = read_table(X).n_features
     named = list(X.columns) if names is None and hasattr(X, "columns") else names
-    prices = resolve_feature_costs(feature_costs, X.shape[1], named)
+    prices = resolve_feature_costs(feature_costs, n_features, named)
     chosen = _check(y, folds, repeats, methods)
     mistakes = resolve_mistakes(misclassification_costs, np.unique(y).size)
     given = None if misclassification_costs is None else mistakes
@@ -174,7 +177,7 @@ def compare(
             except (EtanaError, ValueError, MemoryError) as error:
                 message = " ".join(str(error).split())
         lines.append(Line(name, {}, message=message) if message else _line(name, parts, folds))
-    return Comparison(lines, len(y), X.shape[1], folds, repeats, seed)
+    return Comparison(lines, len(y), n_features, folds, repeats, seed)
 
 
 def _by_position(given: Any, prices: ResolvedCosts) -> Any:

@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
+from etana.typing import ArrayLike, TableLike
 
 __all__ = ["Evaluation", "Fold", "Folds", "HoldOut", "LowestRowKNeighbors", "evaluate", "timed"]
 
@@ -64,7 +65,7 @@ class LowestRowKNeighbors(ClassifierMixin, BaseEstimator):
     def __init__(self, n_neighbors: int = 3) -> None:
         self.n_neighbors = n_neighbors
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Remember the training rows."""
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(y)
@@ -104,8 +105,8 @@ class LowestRowKNeighbors(ClassifierMixin, BaseEstimator):
 class HoldOut:
     """Protocol: train on all rows given, test on these."""
 
-    X_test: Any
-    y_test: Any
+    X_test: TableLike
+    y_test: ArrayLike
 
     def parts(self, X: Any, y: np.ndarray) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
         """Training rows and labels, test rows and labels: once."""
@@ -159,8 +160,8 @@ class Evaluation(Fold):
 
 def evaluate(
     method: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: ArrayLike,
     *,
     protocol: HoldOut | Folds | None = None,
     classifier: Any = None,
@@ -214,8 +215,8 @@ def evaluate(
             "get_support (such as those of etana.selection) or a classifier with acquire (such as "
             "etana.ETANAClassifier)."
         )
-    X, y = indexable(_rows(X), np.asarray(y))
-    folds = [measure(clone(method), *part) for part in protocol.parts(X, y)]
+    rows, labels = indexable(_rows(X), np.asarray(y))
+    folds = [measure(clone(method), *part) for part in protocol.parts(rows, labels)]
     return Evaluation.of(folds)
 
 

@@ -22,9 +22,9 @@ from etana.errors import IdentifierWarning, InputError
 from etana.learning.odd_text import warn_of_text
 from etana.table import Table
 
-__all__ = ["find_identifiers", "resolve_identifiers"]
+__all__ = ["LEAST_ROWS", "find_identifiers", "likely_identifiers", "resolve_identifiers", "warn_of_identifiers"]
 
-_LEAST_ROWS = 20
+LEAST_ROWS = 20
 _FIRST = 64  # rows that rule most columns out
 # "id" stands alone or ends the name as a word of its own; "paid" and "solid" do not count, "PatientID" does.
 _WORD = re.compile(r"(^|[\W_])(id|index|row|rownum|rowid)$|^unnamed: 0$", re.IGNORECASE)
@@ -33,11 +33,17 @@ _CAMEL = re.compile(r"[a-z](ID|Id)$")
 
 def find_identifiers(table: Table) -> np.ndarray:
     """Columns whose numbers run with the rows, or that are called identifiers and tell every row apart."""
-    if table.n_rows < _LEAST_ROWS:
+    if table.n_rows < LEAST_ROWS:
         return np.empty(0, dtype=np.int64)
+    likely, named = likely_identifiers(table)
+    return np.array([k for k in likely.tolist() if _numbers_rows(table, k, k in named)], dtype=np.int64)
+
+
+def likely_identifiers(table: Table) -> tuple[np.ndarray, set[int]]:
+    """Columns that the first rows do not rule out, and those among them that have the name of an identifier."""
     named = [k for k, name in enumerate(table.names or ()) if _says_so(name)]
     likely = np.union1d(_rising(table, np.arange(_FIRST)), np.array(named, dtype=np.int64)).astype(np.int64)
-    return np.array([k for k in likely.tolist() if _numbers_rows(table, k, k in named)], dtype=np.int64)
+    return likely, set(named)
 
 
 def _says_so(name: str) -> bool:
@@ -75,17 +81,23 @@ def resolve_identifiers(given: Any, table: Table) -> np.ndarray:
         return _given(given, table)
     warn_of_text(table)
     found = find_identifiers(table)
-    if found.size:
-        names = [table.names[k] if table.names else k for k in found.tolist()]
-        warnings.warn(
-            f"left out as numbers of rows: {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}. Whole "
-            "numbers that are all different and in step with the rows, or called an id, tell nothing about a new row. "
-            "Drop them, or list them in identifiers=; if they were measured, identifiers=[] leaves no column out (on "
-            "the command line: --ignore, and --identifiers none)",
-            IdentifierWarning,
-            stacklevel=5,
-        )
+    warn_of_identifiers(found, table.names, stacklevel=6)
     return found
+
+
+def warn_of_identifiers(found: np.ndarray, names: Sequence[str] | None, stacklevel: int) -> None:
+    """Name the columns that are left out, if there are any, and what can be done about it."""
+    if not found.size:
+        return
+    words = [repr(names[k] if names else k) for k in found.tolist()]
+    warnings.warn(
+        f"left out as numbers of rows: {', '.join(words[:5])}{', ...' if len(words) > 5 else ''}. Whole numbers that "
+        "are all different and in step with the rows, or called an id, tell nothing about a new row. Drop them, or "
+        "list them in identifiers=; if they were measured, identifiers=[] leaves no column out (on the command line: "
+        "--ignore, and --identifiers none)",
+        IdentifierWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _given(given: Sequence[Any], table: Table) -> np.ndarray:

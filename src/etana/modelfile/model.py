@@ -13,7 +13,8 @@ Metadata, each entry a text:
 ``content``           JSON: ``parameters``, ``classes`` (type and labels), ``names`` of features or null,
                       ``beliefs`` and ``policy`` (class and values of each; parts of parts stand within),
                       ``expectation``, ``learnt`` (what the classifier keeps besides the model); if features
-                      are described, ``dictionary``; if held-out rows judged it, ``judgement``
+                      are described, ``dictionary``; if cells were declared missing, ``missing``, their spellings;
+                      if held-out rows judged it, ``judgement``
 ====================  ==================================================================================
 
 Arrays, with K features and N classes:
@@ -115,6 +116,8 @@ def save(clf: Any, path: str | os.PathLike[str]) -> None:
         encoder.arrays["costs.mistakes"] = model.mistakes
         if model.dictionary:
             content["dictionary"] = model.dictionary.state()
+        if model.dictionary.missing:
+            content["missing"] = list(model.dictionary.missing)
         check_parameters(clf)  # which may have been set after the fit, and are checked when they are read
         text = json.dumps(content, sort_keys=True, allow_nan=False, separators=(",", ":"))
     metadata = {"package_version": etana.__version__, "estimator": name, "content": text}
@@ -275,6 +278,7 @@ def _decode_model(content: dict[str, Any], source: OpenFile) -> Model:
     if "judgement" in content:
         judgement = restore_part(source, "judgement", content["judgement"], Judgement)
     names = decoder.names(content["names"], beliefs.n_features)
-    model = Model(beliefs, policy, classes, names, Dictionary(content.get("dictionary")), judgement)
+    words = Dictionary(content.get("dictionary"), content.get("missing", ()))
+    model = Model(beliefs, policy, classes, names, words, judgement)
     vars(model)["expectation"] = expectation
     return model

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from etana.errors import InputError
+from etana.typing import Axes
 
 __all__ = [
     "CLASS_COLOURS",
@@ -50,7 +51,7 @@ def matplotlib() -> Any:
     return matplotlib
 
 
-def drawing_axes(display: Any, ax: Any) -> Any:
+def drawing_axes(display: Any, ax: Axes | None) -> Any:
     """The axes given, or new ones; kept on the display as ``ax_``, their figure as ``figure_``."""
     matplotlib()
     if ax is None:

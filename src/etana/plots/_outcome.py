@@ -13,12 +13,13 @@ from etana.costs import FeatureCosts
 from etana.errors import InputError
 from etana.model import Model
 from etana.table import read_table
+from etana.typing import ArrayLike, Fitted, TableLike
 from etana.walks import Acquisition
 
 __all__ = ["Outcome", "at_prices", "check_labels", "column_title", "model_of", "walk_labelled"]
 
 
-def model_of(estimator: Any) -> Model:
+def model_of(estimator: Fitted) -> Model:
     """The model of a fitted classifier, or the model itself."""
     model = estimator if isinstance(estimator, Model) else getattr(estimator, "model_", None)
     if not isinstance(model, Model):
@@ -31,7 +32,7 @@ def column_title(model: Model, column: int) -> str:
     return model.names[column] if model.names is not None else f"feature {column}"
 
 
-def walk_labelled(estimator: Any, X: Any, y: Any, max_cost: float | None = None) -> Outcome:
+def walk_labelled(estimator: Fitted, X: TableLike, y: ArrayLike, max_cost: float | None = None) -> Outcome:
     """Take labelled rows through a classifier or a model."""
     model = model_of(estimator)
     truth = check_labels(y, read_table(X).n_rows, model.classes)
@@ -39,10 +40,10 @@ def walk_labelled(estimator: Any, X: Any, y: Any, max_cost: float | None = None)
     return Outcome(walk, truth, _codes(walk.labels, model.classes), model.mistakes)
 
 
-def at_prices(estimator: Any, factor: float) -> Any:
+def at_prices(estimator: Fitted, factor: float) -> Any:
     """The same classifier or model with every price of a feature multiplied; no new fit."""
     model = model_of(estimator)
-    if estimator is not model:
+    if not isinstance(estimator, Model):
         return estimator.with_costs(feature_costs=_scale(estimator.feature_costs, factor))
     new = model.at_prices(model.prices.times(factor))
     if new is None:
@@ -78,7 +79,7 @@ class Outcome:
         return self.walk.costs + self.penalties
 
 
-def check_labels(y: Any, n_rows: int, classes: np.ndarray) -> np.ndarray:
+def check_labels(y: ArrayLike, n_rows: int, classes: np.ndarray) -> np.ndarray:
     """The codes of true labels, or an error that says what is wrong with them."""
     if y is None:
         raise InputError("y is None; pass the true label of every row of X")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from etana.errors import InputError
 from etana.plots._canvas import GRID, MAIN, MUTED, drawing_axes, label_bars, one_of, quiet_axes, strip_below
 from etana.plots._intervals import wilson
 from etana.plots._outcome import Outcome, walk_labelled
+from etana.typing import ArrayLike, Axes, Figure, Fitted, TableLike
 
 __all__ = ["CalibrationDisplay"]
 
@@ -55,7 +56,10 @@ class CalibrationDisplay:
     ([0, 4], 0.025)
     """
 
-    def __init__(self, beliefs: Any, hits: Any, bins: Any = "fine") -> None:
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, beliefs: ArrayLike, hits: ArrayLike, bins: int | ArrayLike | Literal["fine"] = "fine") -> None:
         beliefs, hits = np.asarray(beliefs, dtype=np.float64), np.asarray(hits, dtype=np.float64)
         if beliefs.shape != hits.shape or beliefs.ndim != 1 or not beliefs.size:
             raise InputError(
@@ -76,25 +80,25 @@ class CalibrationDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Fitted,
+        X: TableLike,
+        y: ArrayLike,
         *,
-        bins: Any = "fine",
-        scale: str = "log-odds",
+        bins: int | ArrayLike | Literal["fine"] = "fine",
+        scale: Literal["log-odds", "linear"] = "log-odds",
         max_cost: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Classify labelled rows and draw; see :meth:`plot`."""
         return cls.from_outcome(walk_labelled(estimator, X, y, max_cost), bins).plot(ax, scale=scale)
 
     @classmethod
-    def from_outcome(cls, outcome: Outcome, bins: Any = "fine") -> Self:
+    def from_outcome(cls, outcome: Outcome, bins: int | ArrayLike | Literal["fine"] = "fine") -> Self:
         """From a walk that was made before; nothing is drawn yet."""
         posteriors = outcome.walk.posteriors
         return cls(posteriors.max(axis=1), posteriors.argmax(axis=1) == outcome.truth, bins)
 
-    def plot(self, ax: Any = None, *, scale: str = "log-odds") -> Self:
+    def plot(self, ax: Axes | None = None, *, scale: Literal["log-odds", "linear"] = "log-odds") -> Self:
         """Draw; bars are 95 % intervals, and the strip below shows how many rows each bin holds.
 
         Parameters

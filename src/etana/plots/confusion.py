@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from etana.model import Model
 from etana.money import about
 from etana.plots._canvas import INK, class_ticks, drawing_axes, name_columns, one_of, write_cells
 from etana.plots._outcome import Outcome, model_of, walk_labelled
+from etana.typing import ArrayLike, Axes, Figure, Fitted, TableLike
 
 __all__ = ["ConfusionCostDisplay"]
 
@@ -44,7 +45,10 @@ class ConfusionCostDisplay:
     [[0.0, 2.0], [50.0, 0.0]]
     """
 
-    def __init__(self, counts: Any, misclassification_costs: Any, classes: Any) -> None:
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, counts: ArrayLike, misclassification_costs: ArrayLike, classes: ArrayLike) -> None:
         self.counts = np.asarray(counts)
         self.classes = np.asarray(classes)
         self.misclassification_costs = np.asarray(misclassification_costs, dtype=np.float64)
@@ -58,7 +62,14 @@ class ConfusionCostDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, values: str = "cost", max_cost: float | None = None, ax: Any = None
+        cls,
+        estimator: Fitted,
+        X: TableLike,
+        y: ArrayLike,
+        *,
+        values: Literal["cost", "count"] = "cost",
+        max_cost: float | None = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Classify labelled rows and draw; see :meth:`plot`."""
         outcome = walk_labelled(estimator, X, y, max_cost)
@@ -71,7 +82,7 @@ class ConfusionCostDisplay:
         np.add.at(counts, (outcome.truth, outcome.decided), 1)
         return cls(counts, model.mistakes, model.classes)
 
-    def plot(self, ax: Any = None, *, values: str = "cost") -> Self:
+    def plot(self, ax: Axes | None = None, *, values: Literal["cost", "count"] = "cost") -> Self:
         """Draw.
 
         Parameters

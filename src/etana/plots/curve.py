@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from etana.errors import InputError
 from etana.plots._canvas import CLASS_COLOURS, MUTED, drawing_axes, label, one_of, quiet_axes
 from etana.plots._outcome import Outcome, at_prices, walk_labelled
+from etana.typing import ArrayLike, Axes, Figure, Fitted, TableLike
 
 __all__ = ["CostCurve", "CostCurveDisplay", "trace_budgets", "trace_prices"]
 
@@ -66,7 +67,7 @@ class CostCurve:
         )
 
 
-def trace_prices(estimator: Any, X: Any, y: Any, factors: Any = None) -> CostCurve:
+def trace_prices(estimator: Fitted, X: TableLike, y: ArrayLike, factors: ArrayLike | None = None) -> CostCurve:
     """The curve of policies made for feature prices multiplied by each of ``factors`` (1/32 to 32 if not given).
 
     A classifier solves again by its own ``with_costs``; a bare :class:`etana.Model` by the default solver.
@@ -79,7 +80,7 @@ def trace_prices(estimator: Any, X: Any, y: Any, factors: Any = None) -> CostCur
     return CostCurve.of(given, outcomes, given, int(own[0]) if own.size else None)
 
 
-def trace_budgets(estimator: Any, X: Any, y: Any, budgets: Any = None) -> CostCurve:
+def trace_budgets(estimator: Fitted, X: TableLike, y: ArrayLike, budgets: ArrayLike | None = None) -> CostCurve:
     """The curve of hard budgets; if not given, eleven from nothing to the most that any row is charged."""
     if budgets is None:
         free = walk_labelled(estimator, X, y)
@@ -117,6 +118,9 @@ class CostCurveDisplay:
     2
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         points: Mapping[Any, Any],
@@ -142,15 +146,15 @@ class CostCurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Fitted,
+        X: TableLike,
+        y: ArrayLike,
         *,
-        factors: Any = None,
-        against: str = "n_features",
-        response: str = "accuracy",
+        factors: ArrayLike | None = None,
+        against: Literal["n_features", "spend"] = "n_features",
+        response: Literal["accuracy", "cost"] = "accuracy",
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Trace by feature prices, see :func:`trace_prices`, and draw."""
         curve = trace_prices(estimator, X, y, factors)
@@ -159,15 +163,15 @@ class CostCurveDisplay:
     @classmethod
     def from_budgets(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Fitted,
+        X: TableLike,
+        y: ArrayLike,
         *,
-        budgets: Any = None,
-        against: str = "n_features",
-        response: str = "accuracy",
+        budgets: ArrayLike | None = None,
+        against: Literal["n_features", "spend"] = "n_features",
+        response: Literal["accuracy", "cost"] = "accuracy",
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Trace by hard budgets, see :func:`trace_budgets`, and draw."""
         curve = trace_budgets(estimator, X, y, budgets)
@@ -176,15 +180,15 @@ class CostCurveDisplay:
     @classmethod
     def compare(
         cls,
-        estimators: Mapping[Any, Any],
-        X: Any,
-        y: Any,
+        estimators: Mapping[str, Fitted],
+        X: TableLike,
+        y: ArrayLike,
         *,
-        budgets: Any = None,
-        factors: Any = None,
-        against: str = "n_features",
-        response: str = "accuracy",
-        ax: Any = None,
+        budgets: ArrayLike | None = None,
+        factors: ArrayLike | None = None,
+        against: Literal["n_features", "spend"] = "n_features",
+        response: Literal["accuracy", "cost"] = "accuracy",
+        ax: Axes | None = None,
     ) -> Self:
         """Trace several fitted classifiers on the same rows, and draw them over each other.
 
@@ -227,10 +231,10 @@ class CostCurveDisplay:
         cls,
         curves: Mapping[Any, CostCurve],
         *,
-        against: str = "n_features",
-        response: str = "accuracy",
+        against: Literal["n_features", "spend"] = "n_features",
+        response: Literal["accuracy", "cost"] = "accuracy",
         levels: Mapping[Any, float] | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw curves that were traced before.
 
@@ -250,11 +254,13 @@ class CostCurveDisplay:
         return cls(points, _AXES[against], _AXES[response], own, levels).plot(ax)
 
     @classmethod
-    def from_points(cls, points: Mapping[Any, Any], *, xlabel: str = "", ylabel: str = "", ax: Any = None) -> Self:
+    def from_points(
+        cls, points: Mapping[Any, Any], *, xlabel: str = "", ylabel: str = "", ax: Axes | None = None
+    ) -> Self:
         """Draw any curves: ``{name: (x, y)}``."""
         return cls(points, xlabel or _AXES["n_features"], ylabel).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw."""
         ax = drawing_axes(self, ax)
         for i, (name, (x, y)) in enumerate(self.points.items()):

@@ -11,6 +11,7 @@ from etana.plots._canvas import GRID, INK, MAIN, MUTED, PALE, class_colour, draw
 from etana.plots._order_card import CARD_WIDTH, card_height, draw_card
 from etana.plots._outcome import model_of
 from etana.reading import Branch, branches, can_be_read
+from etana.typing import ArrayLike, Axes, Figure, Fitted
 
 __all__ = ["GraphDisplay"]
 
@@ -57,7 +58,10 @@ class GraphDisplay:
     (0, True)
     """
 
-    def __init__(self, branches: Any, classes: Any, names: list[str] | None = None) -> None:
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, branches: Any, classes: ArrayLike, names: list[str] | None = None) -> None:
         self.branches: list[Branch] = list(branches)
         if not self.branches:
             raise InputError("there are no states to draw; give those of etana.reading.branches")
@@ -67,7 +71,9 @@ class GraphDisplay:
         self.positions = _places(self.branches, self._blocks)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, max_depth: int = 3, least: float = 0.01) -> Self:
+    def from_estimator(
+        cls, estimator: Fitted, *, ax: Axes | None = None, max_depth: int = 3, least: float = 0.01
+    ) -> Self:
         """Draw what a classifier asks, as a graph.
 
         Parameters
@@ -118,12 +124,12 @@ class GraphDisplay:
     def _height(self, block: list[int]) -> float:
         return card_height([self.branches[k] for k in block]) if self._is_card(block) else _HEIGHT
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw; new axes are as large as the graph needs."""
         fresh = ax is None
         ax = drawing_axes(self, ax)
         if fresh:
-            ax.figure.set_size_inches(*self.size)
+            self.figure_.set_size_inches(*self.size)
         for position, branch in enumerate(self.branches):
             if branch.parent >= 0 and not branch.goes_on_from(self.branches[branch.parent]):
                 self._edge(ax, position, branch)

@@ -13,6 +13,7 @@ from etana.model import Model
 from etana.plots._canvas import CLASS_COLOURS, INK, clean, drawing_axes, quiet_axes
 from etana.plots._outcome import Outcome, column_title, model_of, walk_labelled
 from etana.table import Table, read_table
+from etana.typing import ArrayLike, Axes, Figure, Fitted, TableLike
 
 __all__ = ["ExamplePath", "ExamplePathsDisplay", "Step"]
 
@@ -72,27 +73,33 @@ class ExamplePathsDisplay:
     4
     """
 
-    def __init__(self, paths: list[ExamplePath], classes: Any) -> None:
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, paths: list[ExamplePath], classes: ArrayLike) -> None:
         self.paths = paths
         self.classes = np.asarray(classes)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_paths: int = 10, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Fitted, X: TableLike, y: ArrayLike, *, n_paths: int = 10, ax: Axes | None = None
+    ) -> Self:
         """Classify labelled rows, choose examples and draw them."""
         outcome = walk_labelled(estimator, X, y)
         return cls.from_outcome(model_of(estimator), outcome, X, n_paths).plot(ax)
 
     @classmethod
-    def from_outcome(cls, model: Model, outcome: Outcome, X: Any, n_paths: int = 10) -> Self:
+    def from_outcome(cls, model: Model, outcome: Outcome, X: TableLike, n_paths: int = 10) -> Self:
         """From a walk that was made before; nothing is drawn yet."""
         table = read_table(X)
         chosen = _choose(outcome, model.classes, n_paths)
         values = _values(table, {column for row in chosen for column in outcome.walk.features(row).tolist()}, chosen)
         return cls([_follow(model, outcome, row, why, values) for row, why in chosen.items()], model.classes)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the belief in the true class after each feature; the last point says how it ended."""
         ax = drawing_axes(self, ax)
+        integers: Any = ax.xaxis.get_major_locator()
         for path in self.paths:
             beliefs = [100 * float(b[path.truth]) for b in (path.prior, *(step.belief for step in path.steps))]
             colour = CLASS_COLOURS[0] if path.correct else CLASS_COLOURS[1]
@@ -109,7 +116,7 @@ class ExamplePathsDisplay:
         ax.set_ylim(-4, 104)
         ax.set_xlabel("features asked")
         ax.set_ylabel("belief in the true class (%)")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        integers.set_params(integer=True)
         quiet_axes(ax)
         return self
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -23,8 +24,11 @@ from etana.plots._canvas import (
 )
 from etana.plots._outcome import model_of
 from etana.policies.stopping import OrderStopping
+from etana.typing import ArrayLike, Axes, Figure, Fitted
 
 __all__ = ["PolicyDisplay"]
+
+PolicyKind: TypeAlias = Literal["auto", "interval", "simplex", "stages"]
 
 _RARE = 0.005  # stages that fewer rows reach are not worth a picture
 _MOST_STAGES = 40
@@ -70,7 +74,10 @@ class PolicyDisplay:
     1.0
     """
 
-    def __init__(self, policy: OrderStopping, classes: Any, priors: Any = None) -> None:
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, policy: OrderStopping, classes: ArrayLike, priors: ArrayLike | None = None) -> None:
         self.policy = policy
         self.classes = np.asarray(classes)
         self.priors = None if priors is None else np.asarray(priors)
@@ -80,7 +87,14 @@ class PolicyDisplay:
         self.reach, self.stop = reach[: last + 1], stop[: last + 1]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, kind: str = "auto", stages: Any = None, ax: Any = None) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Fitted,
+        *,
+        kind: PolicyKind = "auto",
+        stages: Sequence[int] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the policy of a fitted classifier; see :meth:`plot`."""
         model = model_of(estimator)
         if model.policy.stages is None:
@@ -90,7 +104,14 @@ class PolicyDisplay:
             )
         return cls(model.policy.stages, model.classes, model.priors).plot(ax, kind=kind, stages=stages)
 
-    def plot(self, ax: Any = None, *, kind: str = "auto", stages: Any = None, magnify: float = 3.0) -> Self:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: PolicyKind = "auto",
+        stages: Sequence[int] | None = None,
+        magnify: float = 3.0,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -109,7 +130,7 @@ class PolicyDisplay:
         one_of("kind", kind, ("auto", "interval", "simplex", "stages"))
         n = self.classes.size
         if kind == "auto":
-            kind = {2: "interval", 3: "simplex"}.get(n, "stages")
+            kind = "interval" if n == 2 else "simplex" if n == 3 else "stages"
         if (kind, n) not in (("interval", 2), ("simplex", 3)) and kind != "stages":
             raise InputError(f"kind is {kind!r}, but there are {n} classes; use kind='stages' or 'auto'")
         if stages is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from etana.plots._canvas import (
     write_cells,
 )
 from etana.plots._outcome import Outcome, column_title, model_of, walk_labelled
+from etana.typing import ArrayLike, Axes, Figure, Fitted, TableLike
 
 __all__ = ["FeatureUsageDisplay"]
 
@@ -60,6 +61,9 @@ class FeatureUsageDisplay:
     'feature 3'
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self,
         features: np.ndarray,
@@ -79,14 +83,14 @@ class FeatureUsageDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Fitted,
+        X: TableLike,
+        y: ArrayLike,
         *,
-        kind: str = "features",
+        kind: Literal["features", "classes", "number"] = "features",
         n_top: int = 15,
         max_cost: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Classify labelled rows and draw what they were asked; see :meth:`plot`."""
         outcome = walk_labelled(estimator, X, y, max_cost)
@@ -102,7 +106,9 @@ class FeatureUsageDisplay:
         names = [column_title(model, int(column)) for column in features]
         return cls(features, names, counts, numbers.sum(axis=0), numbers, model.classes)
 
-    def plot(self, ax: Any = None, *, kind: str = "features", n_top: int = 15) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, kind: Literal["features", "classes", "number"] = "features", n_top: int = 15
+    ) -> Self:
         """Draw.
 
         Parameters

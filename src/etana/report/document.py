@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Any
 
 from etana import __version__
 from etana.files import check_target, replacing
@@ -18,6 +18,7 @@ from etana.report.sections import asked, belief, mistakes, policy, trade
 from etana.report.settings import kind_of, settings
 from etana.report.summary import WayOfAsking, rivals_of, summary
 from etana.table import read_table
+from etana.typing import ArrayLike, Fitted, TableLike
 
 __all__ = ["make_report"]
 
@@ -26,8 +27,8 @@ _MOST_CLASSES = 6
 
 
 def make_report(
-    estimator: Any, X: Any, y: Any, path: Any = None, title: str | None = None, seed: int = 0,
-    origin: Provenance | None = None,
+    estimator: Fitted, X: TableLike, y: ArrayLike, path: str | os.PathLike[str] | None = None,
+    title: str | None = None, seed: int = 0, origin: Provenance | None = None,
 ) -> str:  # fmt: skip
     """Tell how a classifier did on labelled rows, best ones it was not trained on, in a self-contained HTML page.
 
@@ -80,7 +81,7 @@ def make_report(
     return html
 
 
-def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Provenance) -> str:
+def _subtitle(estimator: Fitted, model: Model, n_rows: int, origin: Provenance) -> str:
     """What the page is about: the classifier, the rows and their classes, and where they come from."""
     names = [clean(c, _NAME) for c in model.classes]
     listed = f" ({', '.join(names)})" if len(names) <= _MOST_CLASSES else ""
@@ -88,7 +89,9 @@ def _subtitle(estimator: Any, model: Model, n_rows: int, origin: Provenance) -> 
     return ". ".join(part for part in (f"{kind_of(estimator, origin)} on {what}", origin.words) if part)
 
 
-def _sections(estimator: Any, model: Model, X: Any, y: Any, seed: int, origin: Provenance) -> Iterator[str]:
+def _sections(
+    estimator: Fitted, model: Model, X: TableLike, y: ArrayLike, seed: int, origin: Provenance
+) -> Iterator[str]:
     own, rivals = WayOfAsking.of("this policy", estimator, X, y), rivals_of(model, X, y)
     outcome = own.outcome
     usage = FeatureUsageDisplay.from_outcome(model, outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from etana.plots import (
 from etana.plots._canvas import counted
 from etana.plots._intervals import wilson
 from etana.plots._outcome import model_of
+from etana.plots.policy import PolicyKind
 from etana.reading import branches, can_be_read
 from etana.report.page import decimals, figures, number, paragraph, section, table, text
 from etana.report.picture import figure
 from etana.report.summary import NOTHING, WayOfAsking
+from etana.typing import ArrayLike, Axes, Fitted, TableLike
 
 __all__ = ["asked", "belief", "mistakes", "policy", "trade"]
 
@@ -96,7 +98,7 @@ _BUDGET = "The curve of budgets keeps this policy, but allows no row more than a
 _EVERYTHING = "Asking everything lies far to the right, at the height of the dashed line."
 
 
-def trade(estimator: Any, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
+def trade(estimator: Fitted, X: TableLike, y: ArrayLike, rivals: Sequence[WayOfAsking]) -> str:
     """What accuracy costs: two curves and the two rivals."""
     model = model_of(estimator)
     prices = model.prices.full
@@ -108,15 +110,15 @@ def trade(estimator: Any, X: Any, y: Any, rivals: Sequence[WayOfAsking]) -> str:
         curves = {"feature prices × 1/32 to 32": trace_prices(estimator, X, y)} | curves
         words = f"{_PRICES} {words} {_EVERYTHING}"
     rival_curves = {rival.name: CostCurve.of([1.0], [rival.outcome]) for rival in rivals if rival.name != NOTHING}
-    against = "n_features" if np.ptp(prices) == 0 else "spend"
+    against: Literal["n_features", "spend"] = "n_features" if np.ptp(prices) == 0 else "spend"
     what = "features asked" if against == "n_features" else "spending"
     first = next(iter(curves.values()))
 
-    def draw(ax: Any, response: str) -> None:
+    def draw(ax: Axes, response: Literal["accuracy", "cost"]) -> None:
         levels = {name: getattr(curve, response)[0] for name, curve in rival_curves.items()}
         CostCurveDisplay.from_curves(curves, against=against, response=response, levels=levels, ax=ax)
 
-    def picture(response: str, heading: str, caption: str) -> str:
+    def picture(response: Literal["accuracy", "cost"], heading: str, caption: str) -> str:
         x, v = getattr(first, against), getattr(first, response)
         alt = f"{heading}: from {about(v[-1], 3)} at {about(x[-1], 3)} to {about(v[0], 3)} at {about(x[0], 3)}."
         return figure(f"curve-{response}", partial(draw, response=response), heading, caption, alt)
@@ -210,7 +212,8 @@ def policy(model: Model) -> str:
     if model.policy.stages is None:
         return _graph(model)
     display = PolicyDisplay(model.policy.stages, model.classes, model.priors)
-    kinds = {2: ["interval", "stages"], 3: ["simplex", "stages"]}.get(model.classes.size, ["stages"])
+    by_size: dict[int, list[PolicyKind]] = {2: ["interval", "stages"], 3: ["simplex", "stages"]}
+    kinds = by_size.get(model.classes.size, ["stages"])
     headings = {"interval": "When it stops", "simplex": "When it stops", "stages": "How far rows get"}
     reached = ", ".join(f"{k} features {share:.0%}" for k, share in enumerate(display.reach[:6]))
     pictures = [

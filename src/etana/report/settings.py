@@ -15,6 +15,7 @@ from etana.plots._outcome import column_title, model_of
 from etana.report.page import decimals, number, section, table, text
 from etana.report.provenance import Provenance
 from etana.report.summary import alike
+from etana.typing import Fitted
 
 __all__ = ["kind_of", "settings"]
 
@@ -23,14 +24,14 @@ _MOST_MATRIX = 12
 _NAME = 40
 
 
-def kind_of(estimator: Any, origin: Provenance) -> str:
+def kind_of(estimator: Fitted, origin: Provenance) -> str:
     """What kind of classifier it is; of a model that comes without one, what its file says."""
     if isinstance(estimator, Model):
         return origin.classifier or "A model"
     return type(estimator).__name__
 
 
-def settings(estimator: Any, usage: FeatureUsageDisplay, origin: Provenance) -> str:
+def settings(estimator: Fitted, usage: FeatureUsageDisplay, origin: Provenance) -> str:
     """The section."""
     model = model_of(estimator)
     facts = [*origin.facts(), ("classifier", kind_of(estimator, origin)), *_facts(estimator, model)]
@@ -50,7 +51,7 @@ def settings(estimator: Any, usage: FeatureUsageDisplay, origin: Provenance) -> 
     return section("Settings", *out)
 
 
-def _facts(estimator: Any, model: Model) -> Iterator[tuple[str, str]]:
+def _facts(estimator: Fitted, model: Model) -> Iterator[tuple[str, str]]:
     shares = (f"{clean(c, _NAME)}: {p:.1%}" for c, p in zip(model.classes, model.priors, strict=True))
     yield "classes and their priors", ", ".join(shares)
     prices = model.prices.full

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from etana.plots._canvas import clean
 from etana.plots._intervals import mean_interval, wilson
 from etana.plots._outcome import Outcome, model_of, walk_labelled
 from etana.report.page import cards, decimals, number, paragraph, section, table, text
+from etana.typing import ArrayLike, Fitted, TableLike
 
 __all__ = ["EVERYTHING", "NOTHING", "WayOfAsking", "alike", "rivals_of", "summary"]
 
@@ -31,12 +31,12 @@ class WayOfAsking:
     expected: float
 
     @classmethod
-    def of(cls, name: str, estimator: Any, X: Any, y: Any) -> WayOfAsking:
+    def of(cls, name: str, estimator: Fitted, X: TableLike, y: ArrayLike) -> WayOfAsking:
         """Walk labelled rows."""
         return cls(name, walk_labelled(estimator, X, y), model_of(estimator).expected_cost)
 
 
-def rivals_of(model: Model, X: Any, y: Any) -> list[WayOfAsking]:
+def rivals_of(model: Model, X: TableLike, y: ArrayLike) -> list[WayOfAsking]:
     """Asking everything and asking nothing, with the same beliefs; what cannot be made or walked is left out."""
     out, k = [], model.n_features
     for name, asked in ((EVERYTHING, k), (NOTHING, 0)):

@@ -1,8 +1,9 @@
-"""Reading CSV files as people have them: commas, semicolons or tabs; UTF-8 or UTF-16; as they are or ``.gz``.
+"""Reading CSV files as people have them: commas, semicolons, tabs or bars; UTF-8 or UTF-16; as they are or ``.gz``.
 
-What separates the cells is told by the header line: a comma if it splits the line, else the semicolon or tab that
-splits it most. Where semicolons separate, ``1,5`` is the number 1.5, as spreadsheets write it in many countries.
-UTF-16 is known by its mark. A file of another kind is refused with its name and the cure.
+The header is the first line that is not blank. It tells what separates the cells: a comma if it splits the line, else
+the semicolon, tab or bar that splits it most. A column without a name gets one, ``Unnamed: 0`` by its place. Where
+semicolons separate, ``1,5`` is the number 1.5, as spreadsheets write it in many countries. UTF-16 is known by its mark.
+A file of another kind is refused with its name and the cure.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FOREIGN = {
     b"\x1f\x8b": "is compressed; unpack it, or give its name the ending .gz",
     b"PAR1": "is a Parquet file; give its name the ending .parquet",
 }
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
@@ -66,13 +67,14 @@ def _open(path: str) -> Iterator[TextIO]:
 
 
 def _read(path: str, source: TextIO, rows: int) -> Iterator[Block]:
-    first = source.readline().removeprefix("\ufeff")
+    blank, first = _header_line(source)
     if "\0" in first:
         raise InputError(f"{path} holds zero bytes: it is no text, or UTF-16 without its mark; save it as UTF-8")
     separator = _separator(first)
-    reader = csv.reader(itertools.chain([first] if first else [], source), delimiter=separator)
+    lines = itertools.chain(itertools.repeat("\n", blank), [first] if first else [], source)
+    reader = csv.reader(lines, delimiter=separator)  # blank lines before the header are counted
     try:
-        names = _names(path, next(reader, []))
+        names = _names(path, next((row for row in reader if any(cell.strip() for cell in row)), []))
         sent = False
         numbered = _numbered(path, reader, len(names), separator)
         while block := list(itertools.islice(numbered, rows)):
@@ -84,6 +86,15 @@ def _read(path: str, source: TextIO, rows: int) -> Iterator[Block]:
         raise InputError(f"{path}, line {reader.line_num}: {error}") from None
 
 
+def _header_line(source: TextIO) -> tuple[int, str]:
+    """The first line that is not blank, and how many are before it."""
+    for blank in itertools.count():
+        line = source.readline()
+        if not line or line.strip("\ufeff \t\r\n"):
+            return blank, line.removeprefix("\ufeff")
+    raise AssertionError
+
+
 def _separator(header: str) -> str:
     """What splits the header line; a comma wherever it does."""
     widths = {separator: len(next(csv.reader([header], delimiter=separator), [])) for separator in _SEPARATORS}
@@ -91,9 +102,9 @@ def _separator(header: str) -> str:
 
 
 def _names(path: str, header: list[str]) -> list[str]:
-    names = [name.strip() for name in header]
-    if not any(names):
+    if not any(name.strip() for name in header):
         raise InputError(f"{path} is empty; the first line must hold the column names")
+    names = [name.strip() or f"Unnamed: {k}" for k, name in enumerate(header)]
     doubled = {name for name in names if names.count(name) > 1}
     if doubled:
         raise InputError(f"{path} has two columns named {sorted(doubled)[0]!r}; give each column a name of its own")
@@ -102,16 +113,17 @@ def _names(path: str, header: list[str]) -> list[str]:
 
 def _numbered(path: str, reader: Iterable[list[str]], width: int, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank, each with the line that it begins at."""
-    before = reader.line_num  # type: ignore[attr-defined]
+    before, first = reader.line_num, True  # type: ignore[attr-defined]
     for row in reader:
         line, before = before + 1, reader.line_num  # type: ignore[attr-defined]
         if not row:
             continue
         if len(row) != width:
-            raise InputError(
-                f"{path}, line {line}: {len(row)} cells, but the header has {width}; put text that holds "
-                f"{_SEPARATORS[separator]} between quotes"
-            )
+            cure = f"put text that holds {_SEPARATORS[separator]} between quotes"
+            if first and len(row) > width:
+                cure = f"remove what stands before the line with the column names, or {cure}"
+            raise InputError(f"{path}, line {line}: {len(row)} cells, but the header has {width}; {cure}")
+        first = False
         yield line, [_with_point(cell) for cell in row] if separator == ";" else row
 
 

@@ -73,6 +73,11 @@ class Spellings:
                     "glucose=0"
                 )
 
+    def among(self, columns: Iterable[str]) -> list[str]:
+        """Those that count in some of these columns."""
+        known = set(columns)
+        return [text for text in self._given if (name := text.rpartition("=")[0]) in known or not name]
+
     def blank(self, block: Block) -> Block:
         """The block without the cells that are declared missing."""
         if not self._given:

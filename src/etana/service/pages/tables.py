@@ -1,11 +1,15 @@
 """Pages to classify a table: a CSV file goes up, a CSV file with the decisions comes back, and neither is kept.
 
+Where cells are not what the model was made for (labels that training did not have, numbers outside of the usual range,
+words taken as missing), a page says how many, and holds the decisions itself, as the address of a link.
+
 What comes back is opened in spreadsheets, which take a cell that begins with ``=``, ``+``, ``-`` or ``@`` for something
 to run. Text that begins so gets an apostrophe in front, which spreadsheets show as text; numbers stay as they are.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import re
@@ -17,7 +21,7 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request, Response
 
-from etana.commands.classify import classify_file
+from etana.commands.classify import Classified, classify_file
 from etana.errors import InputError
 from etana.service.errors import TooLarge
 from etana.service.limits import Limits
@@ -54,11 +58,13 @@ def table_routes(router: APIRouter, models: Models, limits: Limits) -> None:
     def classify(request: Request, name: str, fields: Fields) -> Response:
         served = models.get(name)
         try:
-            content, rows = _classify(served, fields, limits)
+            content, done = _classify(served, fields, limits)
         except (InputError, TooLarge) as error:
             status = 413 if isinstance(error, TooLarge) else 422
             return _page(request, served, limits, status, str(error), fields)
-        request.app.state.metrics.classified(name, rows)
+        request.app.state.metrics.classified(name, done.n_rows)
+        if done.findings and "text/html" in request.headers.get("accept", ""):
+            return _odd(request, served, content, done)
         return Response(content, headers=_download(f"{name}-decisions.csv"), media_type=_CSV)
 
 
@@ -70,7 +76,17 @@ def _page(
     return render(
         request, "table.html", status, name=served.name, columns=columns[:_MOST_NAMED],
         more=max(len(columns) - _MOST_NAMED, 0), limits=limits, fault=fault,
+        missing=served.model.dictionary.missing,
         budget=str((given or {}).get("max_cost", "")), id_column=str((given or {}).get("id_column", "")),
+    )  # fmt: skip
+
+
+def _odd(request: Request, served: Served, content: bytes, done: Classified) -> Response:
+    """The decisions, with what was unusual in what they were made of."""
+    address = f"data:text/csv;charset=utf-8;base64,{base64.b64encode(content).decode('ascii')}"
+    return render(
+        request, "decisions.html", name=served.name, findings=done.findings, rows=done.n_rows, address=address,
+        file=f"{served.name}-decisions.csv",
     )  # fmt: skip
 
 
@@ -83,8 +99,8 @@ def _download(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
-def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tuple[bytes, int]:
-    """The decisions as CSV, and how many there are."""
+def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tuple[bytes, Classified]:
+    """The decisions as CSV, how many there are, and what was unusual."""
     given, budget = fields.get("table"), read_cost(fields)
     if not isinstance(given, tuple) or not given[1]:
         raise InputError("no file was chosen, or it is empty; choose a CSV file with a header line")
@@ -94,11 +110,11 @@ def _classify(served: Served, fields: Mapping[str, Any], limits: Limits) -> tupl
         source.write_bytes(_plain_header(given[1], served))
         try:
             names = _read_names(str(source), str(fields.get("id_column", "")).strip(), served, limits)
-            rows = classify_file(served.model, str(source), str(target), budget).n_rows
+            done = classify_file(served.model, str(source), str(target), budget)
         except InputError as error:
             # The reader names the file by where it lies here, which nobody outside knows or should know.
             raise InputError(str(error).replace(str(source), _shown(given[0]))) from None
-        return _decisions(target, names), rows
+        return _decisions(target, names), done
 
 
 def _check_header(content: bytes, served: Served) -> None:
