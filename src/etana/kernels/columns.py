@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
 from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.kernels.walk import bin_of

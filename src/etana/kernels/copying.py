@@ -1,6 +1,6 @@
 """Copying one array into another."""
 
-from numba import njit
+from etana.kernels.compiling import njit
 
 __all__ = ["copy"]
 

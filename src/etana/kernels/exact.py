@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 PEAK = 0.5  # where g is largest
 

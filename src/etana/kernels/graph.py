@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from etana.kernels.choice import PRICE, SPENT, answer, path_likelihoods, settle, widest
+from etana.kernels.compiling import njit
 from etana.kernels.rules import decide, normalise
 from etana.kernels.walk import bin_of, fetch
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 
 class Entries(NamedTuple):
