@@ -58,6 +58,11 @@ def count(clf, X, max_cost=np.inf, walk=None):
     return {name: array.reads for name, array in counted.items()}, asked
 
 
+def home(clf):
+    """The module of the loop that a classifier walks by."""
+    return sys.modules[clf.model_.compiled.loop.func.py_func.__module__]
+
+
 @pytest.mark.parametrize("max_cost", [np.inf, 0.012, 0.0])
 def test_a_value_is_read_once_if_it_is_asked_for_and_never_else(fitted, max_cost):
     clf, X = fitted
@@ -71,8 +76,8 @@ def test_a_value_is_read_once_if_it_is_asked_for_and_never_else(fitted, max_cost
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
 def test_a_sparse_row_is_searched_and_not_read_through(fitted, form, monkeypatch):
     """For each question two ends, a binary search and at most one value."""
-    monkeypatch.setattr(kernel, "sparse_value", kernel.sparse_value.py_func)
     clf, X = fitted
+    monkeypatch.setattr(home(clf), "sparse_value", kernel.sparse_value.py_func)
     matrix = form(X * (np.arange(X.size).reshape(X.shape) % 3 > 0))
     reads, asked = count(clf, matrix)
     longest = np.diff(matrix.indptr).max()
@@ -90,8 +95,8 @@ def test_edges_are_read_for_the_features_that_are_asked(fitted, monkeypatch):
         looked_up.append(last - first)
         return compiled(value, edges, first, last, missing)
 
-    monkeypatch.setattr(kernel, "bin_of", noting)
     clf, X = fitted
+    monkeypatch.setattr(home(clf), "bin_of", noting)
     _, asked = count(clf, X)
     widths = np.diff(clf.binner_.edge_offsets)[clf.feature_order_]
     assert sum(looked_up) == sum(widths[:k].sum() for k in asked)
@@ -104,7 +109,7 @@ def test_the_counter_notices_one_read_too_many(fitted):
     place = "                code = bin_of("
     assert source.count(place) == 1
     worse = source[source.index("def ") :].replace(place, "                dense[row, 0]\n" + place)
-    space = dict(vars(kernel))
+    space = dict(vars(home(clf)))
     exec(worse, space)
     reads, asked = count(clf, X, walk=space[loop.__name__])
     assert len(reads["dense"]) == 2 * asked.sum()

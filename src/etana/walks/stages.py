@@ -8,7 +8,8 @@ import numpy as np
 
 from etana.beliefs.naive_bayes import NaiveBayes
 from etana.kernels import walk as kernel
-from etana.kernels.rules import INTERVAL, Rule
+from etana.kernels.fitted import quick_of, walk_fitted
+from etana.kernels.rules import FITTED, INTERVAL, Rule
 from etana.kernels.walk import Outcomes
 from etana.policies.fixed_order import FixedOrder
 from etana.table import Table
@@ -30,7 +31,12 @@ class StageWalk(CompiledWalk):
         self.columns = np.ascontiguousarray(columns, dtype=np.int64)
         self.bins, self.cells = beliefs.in_order(self.columns)
         # Only the loop that serves is compiled.
-        self.loop = partial(kernel.walk_two if rule.kind == INTERVAL else kernel.walk, rule)
+        if rule.kind == INTERVAL:
+            self.loop = partial(kernel.walk_two, rule)
+        elif rule.kind == FITTED:
+            self.loop = partial(walk_fitted, rule, quick_of(rule, self.cells))
+        else:
+            self.loop = partial(kernel.walk, rule)
 
     @classmethod
     def of(cls, beliefs: NaiveBayes, policy: FixedOrder) -> StageWalk | None:
