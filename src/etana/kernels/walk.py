@@ -185,15 +185,6 @@ def update_two(a, b, more_a, more_b):
 
 
 @njit(nogil=True, cache=True)
-def conclude(logs, regrets, belief, row, outcomes):
-    """The decision of a row with these log beliefs (N,), and its posterior; ``belief`` (N,) is overwritten."""
-    normalise(logs, belief)
-    outcomes.labels[row] = decide(belief, regrets)
-    for i in range(belief.size):
-        outcomes.posteriors[row, i] = belief[i]
-
-
-@njit(nogil=True, cache=True)
 def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
     """Take rows first_row..last_row-1 through a rule of any kind; fill the outcomes.
 
@@ -243,7 +234,9 @@ def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
                     update(logs[t], log_cells[first_cell + code])
                 left += not (k >= most or rule_stops(rule, k, logs[t], belief, scratch))
         for t in range(count):
-            conclude(logs[t], rule.regrets, belief, start + t, outcomes)
+            normalise(logs[t], belief)
+            outcomes.labels[start + t] = decide(belief, rule.regrets)
+            copy(belief, outcomes.posteriors[start + t])
 
 
 @njit(nogil=True, cache=True)
@@ -252,7 +245,7 @@ def walk_two(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
     place, dense, data, indices, indptr, columns = storage
     edges, edge_offsets, missing = bins
     log_cells, cell_offsets, log_priors = cells
-    table, costs, asked, spent = rule.table, rule.costs, outcomes.asked, outcomes.spent
+    table, costs, regrets, asked, spent = rule.table, rule.costs, rule.regrets, outcomes.asked, outcomes.spent
     belief, logs, going = np.empty(2), np.empty((BLOCK, 2)), np.empty(BLOCK, np.int64)
     most = 0 if interval_stops(table, np.int64(0), log_priors[0], log_priors[1]) else columns.size
     for start in range(first_row, last_row, BLOCK):
@@ -288,7 +281,9 @@ def walk_two(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
                     logs[t, 0], logs[t, 1] = a, b
                 left += k < most and not interval_stops(table, k, a, b)
         for t in range(count):
-            conclude(logs[t], rule.regrets, belief, start + t, outcomes)
+            normalise(logs[t], belief)
+            outcomes.labels[start + t] = decide(belief, regrets)
+            outcomes.posteriors[start + t, 0], outcomes.posteriors[start + t, 1] = belief[0], belief[1]
 
 
 @njit(nogil=True, cache=True)
