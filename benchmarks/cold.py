@@ -18,6 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench_tools import save
+
 METHODS = ("etana", "adaptive", "sequential", "committee", "frugal")
 
 
@@ -67,15 +69,16 @@ def main() -> None:
     if given.inside:
         inside(given.inside)
         return
-    console = Console(width=120)
+    console, results = Console(width=120), {}
     for method in given.methods or METHODS:
-        found = measure(method)
+        found = results[method] = measure(method)
         compiling, times = (sum(loop[k] for loop in found["loops"]) for k in (1, 2))
         title = f"{method}: {found['seconds']:.1f} processor s, {compiling:.1f} of them for {times} compilations"
         table = Table("loop", "s", "times", title=title)
         for name, seconds, n in found["loops"][: given.most]:
             table.add_row(name, f"{seconds:.2f}", str(n))
         console.print(table)
+    save("cold", results)
 
 
 if __name__ == "__main__":

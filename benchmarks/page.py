@@ -183,6 +183,14 @@ def start(found: dict) -> str:
     return table(found["start"], [[f"{s:.2f}" for s in found["start"].values()]])
 
 
+def cold(found: dict) -> str:
+    def row(method: str, m: dict) -> list[str]:
+        compiling, times = (sum(loop[k] for loop in m["loops"]) for k in (1, 2))
+        return [method, f"{m['seconds']:.1f}", f"{compiling:.1f}", str(times)]
+
+    return table(("method", "first fit, s", "of it compiling", "compilations"), (row(*item) for item in found.items()))
+
+
 def prices(found: dict) -> str:
     return table(found["prices"], [[f"{1e3 * s:.1f}" for s in found["prices"].values()]])
 
@@ -202,6 +210,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "alternatives": ("alternatives", alternatives),
     "selectors": ("selectors", selectors),
     "start": ("startup", start),
+    "cold": ("cold", cold),
     "prices": ("startup", prices),
     "useless": ("startup", useless),
 }

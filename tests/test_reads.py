@@ -41,20 +41,26 @@ def fitted(request):
     return ETANAClassifier(feature_costs=0.005).fit(X[::2], y[::2]), np.ascontiguousarray(X[1::2])
 
 
-def count(clf, X, max_cost=np.inf, walk=kernel.walk.py_func):
+def count(clf, X, max_cost=np.inf, walk=None):
     """Run the walk as Python; returns the reads of each array by name, and how many features each row was asked."""
     stages, n = clf.model_.compiled, X.shape[0]
+    walk = stages.loop.func.py_func if walk is None else walk
     names = ("dense", "data", "indices", "indptr")
     kind, *arrays, columns = storage_of(read_table(X), stages.columns, clf.model_.levels)
     counted = dict(zip(names, map(Counting, arrays), strict=True))
     asked = np.empty(n, dtype=np.int64)
     outcomes = Outcomes(np.empty(n, dtype=np.int64), asked, np.empty(n), np.empty((n, clf.classes_.size)))
     storage = Storage(kind, *counted.values(), columns)
-    walk(stages.rule, storage, stages.bins, stages.cells, max_cost, 0, n, outcomes)
+    walk(*stages.loop.args, storage, stages.bins, stages.cells, max_cost, 0, n, outcomes)
     expected = clf.acquire(X, None if max_cost == np.inf else max_cost)
     assert np.array_equal(asked, expected.n_features)
     assert np.array_equal(outcomes.posteriors, expected.posteriors)
     return {name: array.reads for name, array in counted.items()}, asked
+
+
+def home(clf):
+    """The module of the loop that a classifier walks by."""
+    return sys.modules[clf.model_.compiled.loop.func.py_func.__module__]
 
 
 @pytest.mark.parametrize("max_cost", [np.inf, 0.012, 0.0])
@@ -70,8 +76,8 @@ def test_a_value_is_read_once_if_it_is_asked_for_and_never_else(fitted, max_cost
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
 def test_a_sparse_row_is_searched_and_not_read_through(fitted, form, monkeypatch):
     """For each question two ends, a binary search and at most one value."""
-    monkeypatch.setattr(kernel, "sparse_value", kernel.sparse_value.py_func)
     clf, X = fitted
+    monkeypatch.setattr(home(clf), "sparse_value", kernel.sparse_value.py_func)
     matrix = form(X * (np.arange(X.size).reshape(X.shape) % 3 > 0))
     reads, asked = count(clf, matrix)
     longest = np.diff(matrix.indptr).max()
@@ -89,8 +95,8 @@ def test_edges_are_read_for_the_features_that_are_asked(fitted, monkeypatch):
         looked_up.append(last - first)
         return compiled(value, edges, first, last, missing)
 
-    monkeypatch.setattr(kernel, "bin_of", noting)
     clf, X = fitted
+    monkeypatch.setattr(home(clf), "bin_of", noting)
     _, asked = count(clf, X)
     widths = np.diff(clf.binner_.edge_offsets)[clf.feature_order_]
     assert sum(looked_up) == sum(widths[:k].sum() for k in asked)
@@ -98,13 +104,14 @@ def test_edges_are_read_for_the_features_that_are_asked(fitted, monkeypatch):
 
 def test_the_counter_notices_one_read_too_many(fitted):
     clf, X = fitted
-    source = textwrap.dedent(inspect.getsource(kernel.walk.py_func))
+    loop = clf.model_.compiled.loop.func.py_func
+    source = textwrap.dedent(inspect.getsource(loop))
     place = "                code = bin_of("
     assert source.count(place) == 1
-    worse = source[source.index("def walk") :].replace(place, "                dense[row, 0]\n" + place)
-    space = dict(vars(kernel))
+    worse = source[source.index("def ") :].replace(place, "                dense[row, 0]\n" + place)
+    space = dict(vars(home(clf)))
     exec(worse, space)
-    reads, asked = count(clf, X, walk=space["walk"])
+    reads, asked = count(clf, X, walk=space[loop.__name__])
     assert len(reads["dense"]) == 2 * asked.sum()
 
 

@@ -161,6 +161,7 @@ class Binner:
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
         cutting = kernel.Cutting(method, bins, SAMPLE, logs)
         source = _Source(table, classes, weights, n_classes, table.categorical)
+        too_light = kernel.least_weight_that_pays(source.totals, logs) if method == kernel.SUPERVISED else 0.0
         spans = source.spans(_BLOCK // (bins * n_classes))
         found: dict[int, _Columns] = {}
 
@@ -168,7 +169,7 @@ class Binner:
             for a, b in spans[first:last]:
                 n_edges, lost = np.empty(b - a, dtype=np.int64), np.empty((b - a, n_classes))
                 edges, counts = np.empty((b - a) * bins), np.empty(((b - a) * bins, n_classes))
-                kernel.fit_columns(source.columns(a, b), a, b, cutting, n_edges, edges, counts, lost)
+                kernel.fit_columns(source.columns(a, b), a, b, cutting, too_light, n_edges, edges, counts, lost)
                 made = int(n_edges.sum())
                 found[a] = _Columns(n_edges, edges[:made].copy(), n_edges + 1, counts[: made + b - a].copy(), lost)
 

@@ -106,6 +106,8 @@ class Table:
             part = Table(columns=[self._columns[column][rows]], names=[self.names[column]] if self.names else None)
             return part.block([0], {0: levels[column]} if column in levels else {})[:, 0]
         if self.dense is not None:
+            if column not in levels:
+                return self.dense[rows, column].astype(np.float64)
             part = Table(dense=self.dense[rows, column][:, None])
             return np.asarray(part.block([0], {0: levels[column]} if column in levels else {}), dtype=np.float64)[:, 0]
         m = self.sparse

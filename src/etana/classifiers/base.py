@@ -312,6 +312,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
 
     def _note_features(self, X: Any, table: Table, reset: bool) -> None:
         """Remember number and names of the columns, or compare with those remembered."""
+        if not reset and type(X) is np.ndarray and table.n_features == self.n_features_in_ and self._names() is None:
+            return  # all that is compared below, without the time that it takes
         if not isinstance(X, Table):
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -334,10 +336,11 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         return int(self.random_state.randint(2**31 - 1))
 
     def _solved(self) -> Model:
-        check_is_fitted(self)
-        if self._model is None:
-            self._model = self._named_model(*self._resolve_costs())
-        return self._model
+        model = getattr(self, "_model", None)
+        if model is None:
+            check_is_fitted(self)
+            model = self._model = self._named_model(*self._resolve_costs())
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.rules import stop_cost
 from etana.kernels.walk import update
 
@@ -165,10 +165,11 @@ def path_likelihoods(feature, rows, n_rows, evidence, cells):
 def answer(logs, log_likelihood):
     """Take an answer into a log belief (N,); one that rows on the path rule out for every class leaves it as it is."""
     # With m = 0 rows can rule an answer out for every class; a belief must stay one.
-    before = logs.copy()
-    update(logs, log_likelihood)
-    if logs.max() == -np.inf:
-        logs[:] = before
+    possible = False
+    for i in range(logs.size):
+        possible |= logs[i] + log_likelihood[i] > -np.inf
+    if possible:
+        update(logs, log_likelihood)
 
 
 @njit(nogil=True, cache=True)

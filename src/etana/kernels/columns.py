@@ -7,12 +7,13 @@ of a column holds the values with exactly v edges at or below them.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from etana.kernels.copying import copy
+from etana.kernels.compiling import njit
+from etana.kernels.copying import clear, copy
 from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.kernels.walk import bin_of
 
@@ -114,8 +115,8 @@ class Sorting(NamedTuple):
 @njit(nogil=True, cache=True)
 def gather_dense(column, classes, weights, values, labels, mass, zeros, missing):
     """Values of a dense column that are neither zero nor missing; returns how many there are."""
-    zeros[:] = 0.0
-    missing[:] = 0.0
+    clear(zeros)
+    clear(missing)
     m = 0
     for r in range(column.size):
         x = column[r]
@@ -136,7 +137,7 @@ def gather_sparse(data, rows, start, end, classes, weights, totals, members, roo
     Arrays one by one: to hand a :class:`ColumnSource` on for each of a million short columns costs a third more time.
     """
     values, labels, mass = room
-    missing[:] = 0.0
+    clear(missing)
     copy(totals, zeros)
     absent = members.copy()
     m = 0
@@ -167,8 +168,8 @@ def gather(column, classes, weights, room, zeros, missing):
     for r in range(column.size):
         whole &= (column[r] != 0.0) & (column[r] == column[r])
     if whole:
-        zeros[:] = 0.0
-        missing[:] = 0.0
+        clear(zeros)
+        clear(missing)
         return column, classes, weights, column.size
     values, labels, mass = room
     m = gather_dense(column, classes, weights, values, labels, mass, zeros, missing)
@@ -212,7 +213,7 @@ def spread(values, keys, places, m, other_keys, other_places, starts):
         scale = (starts.size - 2) / (values[places[last]] - base)
         if not 0.0 < scale < LARGEST:
             return False
-    starts[:] = 0
+    clear(starts)
     for r in range(m):
         b = (keys[r] - low) >> shift if one_sign else int((values[places[r]] - base) * scale)
         starts[b + 1] += 1
@@ -232,7 +233,7 @@ def sort_keys(values, keys, places, m, other_keys, other_places, tally):
     if m <= SHORT:
         insertion_sort(keys, places, m, m * m)
         return keys, places
-    starts = tally.reshape(tally.size)[: min(4 * m, tally.size)]
+    starts = np.empty(min(4 * m, tally.size), np.int64)
     if spread(values, keys, places, m, other_keys, other_places, starts):
         if insertion_sort(other_keys, other_places, m, PATIENCE * m):
             return other_keys, other_places
@@ -244,7 +245,8 @@ def sort_keys(values, keys, places, m, other_keys, other_places, tally):
 @njit(nogil=True, cache=True)
 def radix_sort(keys, places, m, other_keys, other_places, tally):
     """The same byte by byte, the least first: no order of the keys makes it slow."""
-    tally[:] = 0
+    for byte in range(8):
+        clear(tally[byte])
     for r in range(m):
         key = keys[r]
         for byte in range(8):
@@ -270,20 +272,24 @@ def radix_sort(keys, places, m, other_keys, other_places, tally):
 
 
 @njit(nogil=True, cache=True)
-def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_values, out_mass):
-    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger.
+def take_keys(bits, m, sample, keys, places):
+    """Keys that order m values, which are given as integers, and their places: all, or every (m / sample)-th.
 
-    If m is not larger, ranks[r] is where values[r] stands among them.
+    Returns how many there are.
     """
-    keys, places, other_keys, other_places, tally = sorting
-    chosen = min(m, sample)
-    bits = values.view(np.int64)
+    chosen = m if m <= sample else sample
     for r in range(chosen):
         place = r if m <= sample else r * m // sample
         # Read as an integer a float is ordered by size, the negative ones the wrong way round.
         b = bits[place]
         keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
-    keys, places = sort_keys(values, keys, places, chosen, other_keys, other_places, tally)
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, out_values, out_mass):
+    """Distinct values with their weights, zero among them, from keys that are sorted; see :func:`distinct_values`."""
+    chosen = m if m <= sample else sample
     count, share = 0, zero_weight if m <= sample else zero_weight * (sample / m)
     pending = zero_weight > 0.0
     for r in range(chosen):
@@ -302,6 +308,18 @@ def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_va
         out_values[count], out_mass[count] = 0.0, share
         count += 1
     return count
+
+
+@njit(nogil=True, cache=True)
+def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_values, out_mass):
+    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger.
+
+    If m is not larger, ranks[r] is where values[r] stands among them.
+    """
+    keys, places, other_keys, other_places, tally = sorting
+    chosen = take_keys(values.view(np.int64), m, sample, keys, places)
+    keys, places = sort_keys(values, keys, places, chosen, other_keys, other_places, tally)
+    return merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, out_values, out_mass)
 
 
 @njit(nogil=True, cache=True)
@@ -387,28 +405,22 @@ def add_zeros(zeros, edges, n_edges, histogram):
         histogram[zero_bin, i] += zeros[i]
 
 
-@njit(nogil=True, cache=True)
-def least_weight_that_pays(totals, table):
+def least_weight_that_pays(totals: np.ndarray, table: np.ndarray) -> float:
     """A column whose values other than zero weigh less than this has no supervised cut; 0 if weights are fractions.
 
     A cut leaves the zeros on one side; let the other, A, weigh a of n. Its gain is at most what A and the rest B lose
     in divergence from the whole: a KL(A | all) + (n - a) KL(B | all) <= a (log2(n / least class) + log2 e). Its price
     is at least log2(n - 1) + log2(3^k - 2) - k H, for k classes (see :func:`etana.kernels.scores.best_cut`).
     """
-    n, k, inner, least = totals.sum(), 0, 0.0, np.inf
-    if table.size <= 1:
+    present = totals[totals > 0.0].tolist()
+    n, k = sum(present), len(present)
+    if table.size <= 1 or k < 2:
         return 0.0
-    for i in range(totals.size):
-        if totals[i] > 0.0:
-            k += 1
-            inner += totals[i] * np.log2(totals[i])
-            least = min(least, totals[i])
-    if k < 2:
-        return 0.0
-    three_to_k = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k)
-    price = np.log2(max(n - 1.0, 1.0)) + three_to_k - k * (np.log2(n) - inner / n)
+    inner = sum(x * math.log2(x) for x in present)
+    three_to_k = k * math.log2(3.0) + math.log2(1.0 - 2.0 * 3.0**-k)
+    price = math.log2(max(n - 1.0, 1.0)) + three_to_k - k * (math.log2(n) - inner / n)
     # A hundredth is more than rounding can make of it.
-    return 0.99 * price / (np.log2(n / least) + np.log2(np.e))
+    return 0.99 * price / (math.log2(n / min(present)) + math.log2(math.e))
 
 
 @njit(nogil=True, cache=True)
@@ -444,8 +456,10 @@ def merge_bins(histogram, edges, n_edges, kept, n_kept):
 
 
 @njit(nogil=True, cache=True)
-def fit_columns(source, first, last, cutting, n_edges, edges, counts, missing):
+def fit_columns(source, first, last, cutting, too_light, n_edges, edges, counts, missing):
     """Edges and counts of columns first..last-1, b of them, one after the other in ``edges`` and ``counts``.
+
+    A column whose values other than zero weigh less than ``too_light`` is not cut.
 
     Outputs: ``n_edges`` int64 (b,); ``edges`` float64 and ``counts`` float64 (., N), with room for ``cutting.bins`` of
     each column; ``missing`` float64 (b, N), the weights by class of missing values.
@@ -470,7 +484,6 @@ def fit_columns(source, first, last, cutting, n_edges, edges, counts, missing):
         np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
     )
     ranks = np.empty(part, np.int64)
-    too_light = least_weight_that_pays(totals, table) if method == SUPERVISED else 0.0
     edge, cell = 0, 0
     for c in range(last - first):
         values, labels, mass = room
@@ -481,16 +494,30 @@ def fit_columns(source, first, last, cutting, n_edges, edges, counts, missing):
             values, labels, mass, m = gather(turned[c], classes, weights, room, zeros, missing[c])
         made = 0
         if not add_whole(labels, mass, m, zeros, totals, too_light, histogram):
-            zero_weight = zeros.sum()
+            zero_weight = 0.0
+            for i in range(zeros.size):
+                zero_weight += zeros[i]
             fine = FINE if method == SUPERVISED else bins
             ranked = False
             if method in (UNIFORM, PUBLISHED):
                 made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
             else:
-                seen = distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, values_seen, mass_seen)
+                # distinct_values(), step by step: what it calls is not compiled once more for being called from there.
+                chosen = take_keys(values.view(np.int64), m, sample, sorting.keys, sorting.places)
+                keys, places = sort_keys(
+                    values,
+                    sorting.keys,
+                    sorting.places,
+                    chosen,
+                    sorting.other_keys,
+                    sorting.other_places,
+                    sorting.tally,
+                )
+                seen = merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, values_seen, mass_seen)
                 made = quantile_edges(values_seen, mass_seen, seen, fine, cuts)
                 ranked = m <= sample and seen <= fine
-            histogram[: made + 1] = 0.0
+            for b in range(made + 1):
+                clear(histogram[b])
             if ranked:
                 # Each value has a bin of its own, and its rank is known from sorting.
                 for r in range(m):

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 __all__ = ["chi2_statistic", "g2_statistic", "symmetrical_uncertainty", "tabulate"]
 

@@ -1,8 +1,8 @@
-"""Copying one array into another."""
+"""Copying one array into another, and emptying one."""
 
-from numba import njit
+from etana.kernels.compiling import njit
 
-__all__ = ["copy"]
+__all__ = ["clear", "copy"]
 
 
 @njit(nogil=True, cache=True)
@@ -13,3 +13,10 @@ def copy(source, target):
     """
     for i in range(source.size):
         target[i] = source[i]
+
+
+@njit(nogil=True, cache=True)
+def clear(array):
+    """array[:] = 0, of a 1-D array."""
+    for i in range(array.size):
+        array[i] = 0

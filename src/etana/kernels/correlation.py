@@ -9,7 +9,8 @@ reordering any sum.
 import math
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 __all__ = ["centred_moments", "column_means", "partial_correlation", "separated", "weighted_sums"]
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from etana.kernels.choice import PRICE, SPENT, answer, path_likelihoods, settle, widest
+from etana.kernels.compiling import njit
+from etana.kernels.copying import copy
 from etana.kernels.rules import decide, normalise
 from etana.kernels.walk import bin_of, fetch
 
@@ -101,7 +102,7 @@ def add(parent, code, logs_of, spent, nodes):
     links[node, PARENT], links[node, CODE], links[node, FEATURE] = parent, code, -1
     links[node, STATE], links[node, CHILD], links[node, ROWS] = NEW, -1, -1
     links[node, DEPTH] = links[parent, DEPTH] + 1 if parent >= 0 else 0
-    logs[node] = logs_of
+    copy(logs_of, logs[node])
     facts[node, SPENT] = spent
     return node
 

@@ -8,8 +8,8 @@ see :mod:`etana.kernels.rules`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.rules import grid_interpolate, grid_rank, round_to_grid, stop_cost
 
 

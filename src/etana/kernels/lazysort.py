@@ -6,7 +6,8 @@ stopping after k of n entries costs O(n + k log k).
 """
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 __all__ = ["sort_next"]
 

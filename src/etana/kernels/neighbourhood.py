@@ -21,8 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.lazysort import sort_next
 
 __all__ = [

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 __all__ = ["Neighbourhood", "Scoring", "Voters", "leave_one_out", "nearest", "score_candidates", "score_first"]
 

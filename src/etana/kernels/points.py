@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
 from etana.kernels.rules import NEGLIGIBLE, fitted_cost, stop_cost
 from etana.kernels.walk import draw

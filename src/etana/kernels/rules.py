@@ -1,8 +1,9 @@
 """The stop test of every kind of policy, on unnormalised log beliefs.
 
-A policy reaches the walk as a :class:`Rule`: a number for its kind and four flat arrays. One function tests them all,
-so that the batch engine, a single case and the simulation decide by the same instructions. The class that is decided
-has one function too, :func:`decide`, whatever the beliefs and the policy are.
+A policy reaches the walk as a :class:`Rule`: a number for its kind and four flat arrays. Each kind has one test, so
+that the batch engine, a single case and the simulation decide by the same instructions; and each has a class of its
+own, so that a loop is compiled for the test that it needs and not for all of them. The class that is decided has one
+function too, :func:`decide`, whatever the beliefs and the policy are.
 
 ========  ==========================================  ==============================  =======================
 kind      ``table``                                   ``index``                       stops at stage k when
@@ -26,7 +27,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba.extending import overload
+
+from etana.kernels.compiling import njit
 
 NEVER, INTERVAL, ALPHA, FITTED, LINEAR, GRID_NEAREST, GRID_INTERPOLATE = range(7)
 
@@ -56,6 +59,39 @@ class Rule(NamedTuple):
     index: np.ndarray  # type: ignore[assignment]  # a tuple has a method of this name
     costs: np.ndarray
     regrets: np.ndarray
+
+
+class NeverRule(Rule):
+    """Of kind NEVER."""
+
+
+class IntervalRule(Rule):
+    """Of kind INTERVAL."""
+
+
+class AlphaRule(Rule):
+    """Of kind ALPHA."""
+
+
+class FittedRule(Rule):
+    """Of kind FITTED."""
+
+
+class LinearRule(Rule):
+    """Of kind LINEAR."""
+
+
+class NearestRule(Rule):
+    """Of kind GRID_NEAREST."""
+
+
+class InterpolatedRule(Rule):
+    """Of kind GRID_INTERPOLATE."""
+
+
+def make_rule(kind: int, table: np.ndarray, index: np.ndarray, costs: np.ndarray, regrets: np.ndarray) -> Rule:
+    """The rule of a kind, in the class of that kind."""
+    return _CLASSES[kind](kind, table, index, costs, regrets)
 
 
 @njit(nogil=True, cache=True)
@@ -283,59 +319,122 @@ def interval_stops(table, stage, a, b):
     return not (table[stage, 0] < b - a < table[stage, 1])
 
 
-@njit(nogil=True, cache=True)
-def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
-    """Whether the rule stops at this stage with these log beliefs.
+def interval_stops_rows(table: np.ndarray, stage: int, logs: np.ndarray) -> np.ndarray:
+    """:func:`interval_stops` for each row of logs (n, 2): one comparison, for which nothing need be compiled."""
+    if stage >= len(table):
+        return np.ones(len(logs), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        odds = logs[:, 1] - logs[:, 0]
+    return ~((table[stage, 0] < odds) & (odds < table[stage, 1]))
 
-    ``belief`` and ``scratch`` (length N) are overwritten.
-    """
+
+@njit(nogil=True, cache=True)
+def interval_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """INTERVAL."""
+    return interval_stops(table, stage, logs[0], logs[1])
+
+
+@njit(nogil=True, cache=True)
+def never_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """NEVER."""
+    return at_corner(logs) or stage >= costs.size
+
+
+@njit(nogil=True, cache=True)
+def alpha_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """ALPHA."""
+    if at_corner(logs) or stage >= index.shape[0] - 1:
+        return True
+    # A free feature is asked even where ties or rounding make stopping look as good.
+    if costs[stage] == 0.0:
+        return False
+    normalise(logs, belief)
+    # Theorem 2 of the paper, J held as a minimum of plans (Lemma 4).
+    return stop_cost(belief, regrets) <= least_alpha(belief, table, index[stage, 0], index[stage + 1, 0])
+
+
+@njit(nogil=True, cache=True)
+def linear_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """LINEAR."""
     n = logs.size
-    if kind == INTERVAL:
-        return interval_stops(table, stage, logs[0], logs[1])
-    # Theorem 3 of the paper: the corners of the simplex stop. No further answer can change a certain belief.
-    if at_corner(logs):
+    if at_corner(logs) or stage * n >= table.shape[0]:
         return True
-    if kind == NEVER:
-        return stage >= costs.size
-    if kind == ALPHA:
-        if stage >= index.shape[0] - 1:
-            return True
-        # A free feature is asked even where ties or rounding make stopping look as good.
-        if costs[stage] == 0.0:
-            return False
-        normalise(logs, belief)
-        # Theorem 2 of the paper, J held as a minimum of plans (Lemma 4).
-        return stop_cost(belief, regrets) <= least_alpha(belief, table, index[stage, 0], index[stage + 1, 0])
-    if kind == LINEAR:
-        if stage * n >= table.shape[0]:
-            return True
-        normalise(logs, belief)
-        # The paper's Z_theta: stop if theta_j . pi <= 0 for a decision j.
-        return least_alpha(belief, table, stage * n, (stage + 1) * n) <= 0.0
-    if stage >= table.shape[0]:
+    normalise(logs, belief)
+    # The paper's Z_theta: stop if theta_j . pi <= 0 for a decision j.
+    return least_alpha(belief, table, stage * n, (stage + 1) * n) <= 0.0
+
+
+@njit(nogil=True, cache=True)
+def fitted_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """FITTED."""
+    if at_corner(logs) or stage >= table.shape[0]:
         return True
-    if kind == FITTED:
-        if costs[stage] == 0.0:
-            return False
-        shift = normalise(logs, belief)
-        now = stop_cost(belief, regrets)
-        return now <= costs[stage] or now <= fitted_cost(belief, logs, shift, now, table[stage], index, scratch)
+    if costs[stage] == 0.0:
+        return False
+    shift = normalise(logs, belief)
+    now = stop_cost(belief, regrets)
+    return now <= costs[stage] or now <= fitted_cost(belief, logs, shift, now, table[stage], index, scratch)
+
+
+@njit(nogil=True, cache=True)
+def nearest_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """GRID_NEAREST."""
+    if at_corner(logs) or stage >= table.shape[0]:
+        return True
     if costs[stage] == 0.0:
         return False
     normalise(logs, belief)
     resolution = index.shape[1] - 2
-    if kind == GRID_INTERPOLATE:
-        return stop_cost(belief, regrets) <= grid_interpolate(belief, resolution, table[stage], index)
-    parts = np.empty(n, dtype=np.int64)
+    parts = np.empty(logs.size, dtype=np.int64)
     round_to_grid(belief, resolution, parts)
-    point = parts / resolution
-    return stop_cost(point, regrets) <= table[stage, grid_rank(parts, index)]
+    for i in range(logs.size):
+        belief[i] = parts[i] / resolution
+    return stop_cost(belief, regrets) <= table[stage, grid_rank(parts, index)]
+
+
+@njit(nogil=True, cache=True)
+def interpolated_test(table, index, costs, regrets, stage, logs, belief, scratch):
+    """GRID_INTERPOLATE."""
+    if at_corner(logs) or stage >= table.shape[0]:
+        return True
+    if costs[stage] == 0.0:
+        return False
+    normalise(logs, belief)
+    return stop_cost(belief, regrets) <= grid_interpolate(belief, index.shape[1] - 2, table[stage], index)
+
+
+# By kind.
+_CLASSES = (NeverRule, IntervalRule, AlphaRule, FittedRule, LinearRule, NearestRule, InterpolatedRule)
+_TESTS = (never_test, interval_test, alpha_test, fitted_test, linear_test, nearest_test, interpolated_test)
+
+
+def stops(kind, table, index, costs, regrets, stage, logs, belief, scratch):
+    """Whether the rule stops at this stage with these log beliefs.
+
+    All kinds but INTERVAL begin with the corners of the simplex, which stop (Theorem 3 of the paper): no further answer
+    can change a certain belief. ``belief`` and ``scratch`` (length N) are overwritten.
+    """
+    return _TESTS[kind](table, index, costs, regrets, stage, logs, belief, scratch)
+
+
+def rule_stops(rule, stage, logs, belief, scratch):
+    """:func:`stops` for a rule in the class of its kind; within a kernel the class says which test is meant."""
+    return stops(*rule, stage, logs, belief, scratch)
+
+
+@overload(rule_stops)
+def _rule_stops(rule, stage, logs, belief, scratch):
+    test = _TESTS[_CLASSES.index(rule.instance_class)]
+
+    def call(rule, stage, logs, belief, scratch):
+        return test(rule.table, rule.index, rule.costs, rule.regrets, stage, logs, belief, scratch)
+
+    return call
 
 
 @njit(nogil=True, cache=True)
 def stops_rows(rule, stage, logs, out):
     """:func:`stops` for each row of logs (n, N), into out (n,)."""
-    kind, table, index, costs, regrets = rule
     belief, scratch = np.empty(logs.shape[1]), np.empty(logs.shape[1])
     for row in range(logs.shape[0]):
-        out[row] = stops(kind, table, index, costs, regrets, stage, logs[row], belief, scratch)
+        out[row] = rule_stops(rule, stage, logs[row], belief, scratch)

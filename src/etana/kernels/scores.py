@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 
 class Entries(NamedTuple):
@@ -39,11 +40,14 @@ def error_scores(counts, offsets, scores):
     seen = np.empty(n)
     for k in range(offsets.size - 1):
         values = offsets[k + 1] - offsets[k]
-        seen[:] = 0.0
+        for i in range(n):
+            seen[i] = 0.0
         for cell in range(offsets[k], offsets[k + 1]):
             for i in range(n):
                 seen[i] += counts[cell, i]
-        everyone = seen.sum()
+        everyone = 0.0
+        for i in range(n):
+            everyone += seen[i]
         total = 0.0
         for cell in range(offsets[k], offsets[k + 1]):
             all_here = 0.0
@@ -110,7 +114,7 @@ def xlogx(x, table):
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def best_cut(classes, weights, starts, first, last, table, sides):
     """The cut of parts first..last-1 that leaves least class information, if its gain pays for itself.
 
@@ -120,10 +124,8 @@ def best_cut(classes, weights, starts, first, last, table, sides):
     right and the bits gained, or (first, 0) if no cut pays.
     """
     left, right, left_terms, right_terms, ahead = sides
-    left[:] = 0.0
-    right[:] = 0.0
-    left_terms[:] = 0.0
-    ahead[:] = 0.0
+    for i in range(left.size):
+        left[i], right[i], left_terms[i], ahead[i] = 0.0, 0.0, 0.0, 0.0
     n, k, inner = 0.0, 0, 0.0
     for e in range(starts[first], starts[last]):
         k += ahead[classes[e]] == 0.0
@@ -138,6 +140,7 @@ def best_cut(classes, weights, starts, first, last, table, sides):
     whole = xlogx(n, table)
     h, slack = whole - inner, 1e-12 * abs(whole)
     place, least, gain_less_price = first, np.inf, 0.0
+    three_to_k = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k)
     n1, k1, k2, inner1, inner2 = 0.0, 0, k, 0.0, inner
     for p in range(first, last - 1):
         for e in range(starts[p], starts[p + 1]):
@@ -159,7 +162,6 @@ def best_cut(classes, weights, starts, first, last, table, sides):
         h2 = xlogx(n2, table) - inner2 if k2 > 1 else 0.0
         if h1 + h2 < least - slack:
             place, least = p + 1, h1 + h2
-            three_to_k = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k)
             price = np.log2(max(n - 1.0, 1.0)) + three_to_k - (k * h / n - k1 * h1 / n1 - k2 * h2 / n2)
             gain_less_price = h - least - price
     return (place, gain_less_price) if gain_less_price > slack else (first, 0.0)
@@ -203,15 +205,23 @@ def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     place, gain = np.empty(most, np.int64), np.empty(most)
     begins[0], ends[0], ranges = 0, parts, 1
-    place[0], gain[0] = best_cut(classes, weights, starts, begins[0], parts, table, sides)
-    while ranges < most:
-        pick = np.argmax(gain[:ranges])
+    new, last = 0, 0  # ranges whose best cuts are not known yet
+    while True:
+        # One call, whichever range it is for: what is called is compiled once more wherever it is called.
+        while new <= last:
+            place[new], gain[new] = best_cut(classes, weights, starts, begins[new], ends[new], table, sides)
+            new = last if new < last else last + 1
+        if ranges >= most:
+            break
+        pick = 0
+        for p in range(1, ranges):
+            if gain[p] > gain[pick]:
+                pick = p
         if gain[pick] <= 0.0:
             break
         begins[ranges], ends[ranges] = place[pick], ends[pick]
         ends[pick] = place[pick]
-        for p in (pick, ranges):
-            place[p], gain[p] = best_cut(classes, weights, starts, begins[p], ends[p], table, sides)
+        new, last = pick, ranges
         ranges += 1
     # A few places, sorted by insertion: the library's sort takes a second to compile.
     for p in range(1, ranges):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
-from etana.kernels.rules import normalise, stop_cost, stops
+from etana.kernels.rules import normalise, rule_stops, stop_cost
 from etana.kernels.walk import draw, update
 
 
@@ -239,10 +239,10 @@ def seed_generator(seed):
 def roll_out(rule, model, horizon, stage, beliefs, per_class, seed, out):
     """Mean cost of asking the feature of this stage and then following the rule, for each belief.
 
-    ``rule`` is a stop test as :func:`etana.kernels.rules.stops` takes it: kind, table, index, costs, regrets.
+    ``rule`` is a :class:`etana.kernels.rules.Rule` in the class of its kind.
     ``beliefs`` float64 (rows, N), ``out`` float64 (rows,); ``per_class`` walks for each belief and class.
     """
-    kind, table, index, costs, regrets = rule
+    costs, regrets = rule.costs, rule.regrets
     cells, log_cells, offsets = model.cells, model.log_cells, model.offsets
     n = beliefs.shape[1]
     start, logs = np.empty(n), np.empty(n)
@@ -259,9 +259,7 @@ def roll_out(rule, model, horizon, stage, beliefs, per_class, seed, out):
             for _ in range(per_class):
                 copy(start, logs)
                 k = stage
-                while k == stage or (
-                    k < horizon and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch)
-                ):
+                while k == stage or (k < horizon and not rule_stops(rule, k, logs, belief, scratch)):
                     update(logs, log_cells[draw(cells, offsets[k], offsets[k + 1], i)])
                     total += costs[k]
                     k += 1

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from etana.kernels.compiling import njit
 
 __all__ = ["Trees", "add_trees"]
 

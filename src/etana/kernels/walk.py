@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
-from etana.kernels.rules import INTERVAL, decide, interval_stops, normalise, stops
+from etana.kernels.rules import decide, interval_stops, normalise, rule_stops
 
 DENSE, CSR, CSC = range(3)
 
@@ -186,26 +186,25 @@ def update_two(a, b, more_a, more_b):
 
 @njit(nogil=True, cache=True)
 def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
-    """Take rows first_row..last_row-1 through the rule; fill the outcomes.
+    """Take rows first_row..last_row-1 through a rule of any kind; fill the outcomes.
 
     ``rule`` is a :class:`etana.kernels.rules.Rule`; the other tuples are those above, features in the order of stages.
     Rows go in blocks, and a block goes stage by stage: what one row waits for in memory, another uses to compute.
     """
-    kind, table, index, costs, regrets = rule
     place, dense, data, indices, indptr, columns = storage
     edges, edge_offsets, missing = bins
     log_cells, cell_offsets, log_priors = cells
-    labels, asked, spent, posteriors = outcomes
+    costs, asked, spent = rule.costs, outcomes.asked, outcomes.spent
     n = log_priors.size
     belief, scratch = np.empty(n), np.empty(n)
     logs, going = np.empty((BLOCK, n)), np.empty(BLOCK, np.int64)
     # Before the first answer all rows share one belief, and so one decision.
-    begins = not stops(kind, table, index, costs, regrets, np.int64(0), log_priors, belief, scratch)
+    begins = not rule_stops(rule, np.int64(0), log_priors, belief, scratch)
     most = columns.size if begins else 0
     for start in range(first_row, last_row, BLOCK):
         count = min(BLOCK, last_row - start)
         for t in range(count):
-            logs[t] = log_priors
+            copy(log_priors, logs[t])
             going[t] = t
             asked[start + t] = 0
             spent[start + t] = 0.0
@@ -231,22 +230,60 @@ def walk(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
                 asked[row] = k
                 spent[row] = paid
                 going[left] = t
-                # The test for two classes is a comparison; it must not pay for a call with all those arguments.
-                if kind == INTERVAL:
-                    a, b = logs[t, 0], logs[t, 1]
-                    if 0 <= code < n_cells:
-                        a, b = update_two(a, b, log_cells[first_cell + code, 0], log_cells[first_cell + code, 1])
-                        logs[t, 0], logs[t, 1] = a, b
-                    left += k < most and not interval_stops(table, k, a, b)
-                else:
-                    if 0 <= code < n_cells:
-                        update(logs[t], log_cells[first_cell + code])
-                    stopped = k >= most or stops(kind, table, index, costs, regrets, k, logs[t], belief, scratch)
-                    left += not stopped
+                if 0 <= code < n_cells:
+                    update(logs[t], log_cells[first_cell + code])
+                left += not (k >= most or rule_stops(rule, k, logs[t], belief, scratch))
         for t in range(count):
             normalise(logs[t], belief)
-            labels[start + t] = decide(belief, regrets)
-            posteriors[start + t] = belief
+            outcomes.labels[start + t] = decide(belief, rule.regrets)
+            copy(belief, outcomes.posteriors[start + t])
+
+
+@njit(nogil=True, cache=True)
+def walk_two(rule, storage, bins, cells, budget, first_row, last_row, outcomes):
+    """:func:`walk` for two classes and a rule of kind INTERVAL; the test is a comparison of what is in registers."""
+    place, dense, data, indices, indptr, columns = storage
+    edges, edge_offsets, missing = bins
+    log_cells, cell_offsets, log_priors = cells
+    table, costs, regrets, asked, spent = rule.table, rule.costs, rule.regrets, outcomes.asked, outcomes.spent
+    belief, logs, going = np.empty(2), np.empty((BLOCK, 2)), np.empty(BLOCK, np.int64)
+    most = 0 if interval_stops(table, np.int64(0), log_priors[0], log_priors[1]) else columns.size
+    for start in range(first_row, last_row, BLOCK):
+        count = min(BLOCK, last_row - start)
+        for t in range(count):
+            logs[t, 0], logs[t, 1] = log_priors[0], log_priors[1]
+            going[t] = t
+            asked[start + t] = 0
+            spent[start + t] = 0.0
+        k, paid, left = 0, 0.0, count
+        while left > 0 and k < most and paid + costs[k] <= budget:
+            first_edge, last_edge, first_cell = edge_offsets[k], edge_offsets[k + 1], cell_offsets[k]
+            n_cells, column, lost = cell_offsets[k + 1] - first_cell, columns[k], missing[k]
+            paid += costs[k]
+            k += 1
+            walking, left = left, 0
+            for g in range(walking):
+                t = going[g]
+                row = start + t
+                if place == DENSE:
+                    value = np.float64(dense[row, column])
+                elif place == CSR:
+                    value = sparse_value(data, indices, indptr[row], indptr[row + 1], column)
+                else:
+                    value = sparse_value(data, indices, indptr[column], indptr[column + 1], row)
+                code = bin_of(value, edges, first_edge, last_edge, lost)
+                asked[row] = k
+                spent[row] = paid
+                going[left] = t
+                a, b = logs[t, 0], logs[t, 1]
+                if 0 <= code < n_cells:
+                    a, b = update_two(a, b, log_cells[first_cell + code, 0], log_cells[first_cell + code, 1])
+                    logs[t, 0], logs[t, 1] = a, b
+                left += k < most and not interval_stops(table, k, a, b)
+        for t in range(count):
+            normalise(logs[t], belief)
+            outcomes.labels[start + t] = decide(belief, regrets)
+            outcomes.posteriors[start + t, 0], outcomes.posteriors[start + t, 1] = belief[0], belief[1]
 
 
 @njit(nogil=True, cache=True)
@@ -271,22 +308,21 @@ def simulate(rule, likelihoods, cells, horizon, seed, asked, decided):
 
     ``likelihoods`` (cells, N) are those whose logarithms ``cells`` holds.
     """
-    kind, table, index, costs, regrets = rule
     log_cells, offsets, log_priors = cells
     np.random.seed(seed)
     n = log_priors.size
     logs, belief, scratch = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
         if log_priors[i] == -np.inf:
-            asked[i] = 0
-            decided[i] = 0
+            for s in range(asked.shape[1]):
+                asked[i, s], decided[i, s] = 0, 0
             continue
         for s in range(asked.shape[1]):
             copy(log_priors, logs)
             k = 0
-            while k < horizon and not stops(kind, table, index, costs, regrets, k, logs, belief, scratch):
+            while k < horizon and not rule_stops(rule, k, logs, belief, scratch):
                 update(logs, log_cells[draw(likelihoods, offsets[k], offsets[k + 1], i)])
                 k += 1
             normalise(logs, belief)
             asked[i, s] = k
-            decided[i, s] = decide(belief, regrets)
+            decided[i, s] = decide(belief, rule.regrets)

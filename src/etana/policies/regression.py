@@ -133,7 +133,8 @@ class RegressionStopping(OrderStopping):
         """Whether to stop after ``stage`` features with this belief (N,), or these beliefs (n, N)."""
         rows = np.atleast_2d(np.asarray(belief, dtype=np.float64))
         # Theorem 2 of the paper: stop where g is no greater than what going on costs.
-        out = self.continuation(stage, rows) >= self.stop_cost(rows)
+        g = self.stop_cost(rows)
+        out = self._continuation(stage, rows, g) >= g
         if stage < self.horizon and self.prices[stage] == 0.0:
             out[:] = False  # what costs nothing is asked
         return out if np.ndim(belief) == 2 else bool(out[0])
@@ -141,16 +142,16 @@ class RegressionStopping(OrderStopping):
     def continuation(self, stage: int, belief: Any) -> Any:
         """Expected cost of asking for the next feature and going on; infinity where it cannot pay."""
         rows = np.atleast_2d(np.asarray(belief, dtype=np.float64))
-        out = self._continuation(stage, rows)
+        out = self._continuation(stage, rows, self.stop_cost(rows))
         return out if np.ndim(belief) == 2 else float(out[0])
 
-    def _continuation(self, k: int, beliefs: np.ndarray) -> np.ndarray:
+    def _continuation(self, k: int, beliefs: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """The same for rows whose :meth:`stop_cost` is known."""
         stage = self.stages[k] if k < len(self.stages) else None
-        g = self.stop_cost(beliefs)
         if stage is None:
             return np.full(len(beliefs), np.inf)
         # Nothing that lies ahead costs less than the next price.
-        onward = np.maximum(g + stage(belief_functions(beliefs, self.mistakes)), self.prices[k])
+        onward = np.maximum(g + stage(belief_functions(beliefs, self.mistakes, g)), self.prices[k])
         # A row whose mistake costs less than the feature cannot gain by any answer.
         return np.where((g > self.prices[k]) | (self.prices[k] == 0.0), onward, np.inf)
 
@@ -185,10 +186,10 @@ def stop_costs(beliefs: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
     return (beliefs @ mistakes).min(axis=1)
 
 
-def belief_functions(beliefs: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
-    """What the regression sees of a belief."""
+def belief_functions(beliefs: np.ndarray, mistakes: np.ndarray, g: np.ndarray | None = None) -> np.ndarray:
+    """What the regression sees of a belief; ``g`` are its :func:`stop_costs`, where they are known."""
     # In units of the dearest mistake: another currency gives the same numbers.
-    g = stop_costs(beliefs, mistakes)[:, None] / max(float(mistakes.max()), 1e-300)
+    g = (stop_costs(beliefs, mistakes) if g is None else g)[:, None] / max(float(mistakes.max()), 1e-300)
     entropy = -(beliefs * np.log(np.maximum(beliefs, 1e-12))).sum(axis=1, keepdims=True)
     return np.concatenate([g, g**2, entropy, g * entropy, beliefs, beliefs * g], axis=1)
 

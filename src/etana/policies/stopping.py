@@ -16,7 +16,7 @@ import numpy as np
 from etana.beliefs.base import Knowledge
 from etana.errors import InputError
 from etana.kernels import rules
-from etana.kernels.rules import Rule
+from etana.kernels.rules import INTERVAL, Rule, make_rule
 from etana.policies.expectation import Expectation, expect
 from etana.problem import Problem
 
@@ -130,7 +130,7 @@ class StoppingPolicy(OrderStopping):
     ) -> None:
         self.problem = problem
         self.horizon = horizon
-        self.rule = Rule(
+        self.rule = make_rule(
             kind,
             np.ascontiguousarray(table, dtype=np.float64),
             np.ascontiguousarray(index, dtype=np.int64),
@@ -162,6 +162,8 @@ class StoppingPolicy(OrderStopping):
 
     def stops_at(self, stage: int, logs: np.ndarray) -> np.ndarray:
         """The same for log beliefs (n, N) as walks carry them, which need not be normalised."""
+        if self.rule.kind == INTERVAL:
+            return rules.interval_stops_rows(self.rule.table, stage, logs)
         out = np.empty(len(logs), dtype=bool)
         rules.stops_rows(self.rule, stage, logs, out)
         return out

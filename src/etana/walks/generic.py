@@ -85,7 +85,8 @@ class _Walk:
             # Depth first: what waits are the siblings along one path, not the whole breadth of the tree.
             party = self._taking_in(todo.pop())
             move = next_move(self.policy, party.knowledge, party.situation)
-            self._end(party, move.stops)
+            if move.stops.any():
+                self._end(party, move.stops)
             if not move.stops.all():
                 todo.extend(self._asked(party, move))
 
@@ -111,8 +112,13 @@ class _Walk:
 
     def _asked(self, party: _Party, move: Move) -> Iterator[_Party]:
         """Rows that go on part by the column they are asked for."""
-        for column in np.unique(move.columns[~move.stops]).tolist():
-            index = np.flatnonzero(~move.stops & (move.columns == column))
+        going = ~move.stops
+        wanted = move.columns[going]
+        one = int(wanted[0])
+        # Along an order all are asked the same: nothing to sort.
+        columns = [one] if (wanted == one).all() else np.unique(wanted).tolist()
+        for column in columns:
+            index = np.flatnonzero(going if len(columns) == 1 else going & (move.columns == column))
             values = self.read(column, party.rows[index])
             every = index.size == party.rows.size
             knowledge = party.knowledge if every else party.knowledge.take(index)

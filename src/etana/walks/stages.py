@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from etana.beliefs.naive_bayes import NaiveBayes
 from etana.kernels import walk as kernel
-from etana.kernels.rules import Rule
+from etana.kernels.fitted import quick_of, walk_fitted
+from etana.kernels.rules import FITTED, INTERVAL, Rule
 from etana.kernels.walk import Outcomes
 from etana.policies.fixed_order import FixedOrder
 from etana.table import Table
@@ -27,6 +30,13 @@ class StageWalk(CompiledWalk):
         # Only columns within the horizon: the rest of the table is never looked at, nor made dense.
         self.columns = np.ascontiguousarray(columns, dtype=np.int64)
         self.bins, self.cells = beliefs.in_order(self.columns)
+        # Only the loop that serves is compiled.
+        if rule.kind == INTERVAL:
+            self.loop = partial(kernel.walk_two, rule)
+        elif rule.kind == FITTED:
+            self.loop = partial(walk_fitted, rule, quick_of(rule, self.cells))
+        else:
+            self.loop = partial(kernel.walk, rule)
 
     @classmethod
     def of(cls, beliefs: NaiveBayes, policy: FixedOrder) -> StageWalk | None:
@@ -41,7 +51,7 @@ class StageWalk(CompiledWalk):
 
         def run(first: int, last: int) -> None:
             # Chunks write to different rows of the outcomes, so that the number of threads changes no bit.
-            kernel.walk(self.rule, storage, self.bins, self.cells, budget, first, last, outcomes)
+            self.loop(storage, self.bins, self.cells, budget, first, last, outcomes)
 
         over_chunks(run, table.n_rows, _ROWS_PER_THREAD)
         return Walked(outcomes, self.order, None, self._short(outcomes, budget))

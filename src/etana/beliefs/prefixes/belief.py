@@ -180,20 +180,22 @@ class _Along(Knowledge):
                 f"column {column} cannot be taken in now: the classifier underneath knows the columns "
                 f"{self.beliefs.order.tolist()} in this order, and {self.stage} of them lie behind"
             )
+        if place == self.stage:
+            return self
         here, nothing = self, np.full(self.n_rows, np.nan)
         while here.stage < place:
-            here = here._further(nothing)
+            here = here._further(nothing, self.known)
         return here
 
     def after(self, column: int, values: np.ndarray) -> Knowledge:
         here = self.before(column)
         assert isinstance(here, _Along)
-        return replace(here._further(values), known=(*self.known, column))
+        return here._further(values, (*self.known, column))
 
-    def _further(self, values: np.ndarray) -> _Along:
+    def _further(self, values: np.ndarray, known: tuple[int, ...]) -> _Along:
         traveller, posteriors = self.traveller.after(values)
         honest = self.beliefs.calibrated(self.stage, posteriors)
-        return _Along(self.beliefs, self.known, traveller, honest, self.stage + 1)
+        return _Along(self.beliefs, known, traveller, honest, self.stage + 1)
 
     def take(self, rows: np.ndarray) -> Knowledge:
         return replace(self, traveller=self.traveller.take(rows), posteriors=self.posteriors[rows])
