@@ -330,3 +330,42 @@ def test_a_choice_over_likelihoods_is_the_compiled_one(seed, levels):
         else:
             assert a.costs[i] == pytest.approx(b.costs[i], abs=1e-12)
             np.testing.assert_allclose(a.posteriors[i], b.posteriors[i], rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from((20.0, 2.0, 0.5, 0.0)), st.booleans())
+def test_no_feature_tells_more_than_its_bound(seed, m, shared):
+    """The bounds by which features are passed over, at beliefs of any kind, with rows on the path and without."""
+    data = made(seed)
+    evidence = data.beliefs.with_strength(m).evidence
+    rng = np.random.default_rng(seed)
+    belief = rng.dirichlet(np.full(evidence.table.shape[1], rng.choice([0.05, 1.0, 20.0])))
+    rows = np.flatnonzero(rng.random(evidence.classes.size) < 0.2) if shared else np.empty(0, dtype=np.int64)
+    cells = np.empty((choice.widest(evidence.offsets), belief.size))
+    for feature in range(evidence.offsets.size - 1):
+        n_values = evidence.offsets[feature + 1] - evidence.offsets[feature]
+        choice.path_likelihoods(feature, rows, rows.size, evidence, cells)
+        told = choice.information(belief, cells, n_values)
+        if shared:
+            choice.count_rows(feature, rows, rows.size, evidence, cells)
+            most = choice.most_information(belief, feature, evidence, cells)
+        else:
+            most = choice.most_marginal(belief, feature, evidence.offsets, evidence.table)
+        assert told <= most <= 1e-12 or told < most
+        # A bound that is far away would pass nothing over.
+        assert most <= 1e-12 + told * 4 / belief[belief > 1e-9].min()
+
+
+@pytest.mark.parametrize("most", [0, 40, kernel.MOST_LISTED])
+def test_it_does_not_matter_how_many_rows_states_remember(most):
+    data = made(3, n_rows=60, n_features=6)
+    graph = data.graph(ASK_ON, 2.0)
+    if most < kernel.MOST_LISTED:  # a list that is all but full
+        full = np.zeros(kernel.MOST_LISTED, dtype=np.int32)
+        graph.nodes = graph.nodes._replace(listed=full)
+        graph.nodes.sizes[kernel.LISTED] = full.size - most
+    data.walk(graph)
+    twin = Twin(data, ASK_ON, 2.0)
+    for node in range(graph.n_nodes):
+        check_state(graph, twin, node)
+    assert (graph.nodes.links[: graph.n_nodes, kernel.FIRST_ROW] >= 0).any() == (most > 0)

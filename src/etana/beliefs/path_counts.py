@@ -247,10 +247,10 @@ class PathKnowledge(BinnedKnowledge):
         if feature < 0:
             return np.ones((len(self.logs), 1, self.logs.shape[1]))
         n_values = int(evidence.offsets[feature + 1] - evidence.offsets[feature])
-        out = np.empty((len(self.logs), n_values, self.logs.shape[1]))
+        out = np.empty((len(self.logs), n_values + 1, self.logs.shape[1]))
         for r, rows in enumerate(self.rows):
             kernel.path_likelihoods(feature, rows, rows.size, evidence, out[r])
-        return out
+        return np.ascontiguousarray(out[:, :n_values])
 
 
 def _offsets(binner: Binner, columns: np.ndarray) -> np.ndarray:

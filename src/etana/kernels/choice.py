@@ -136,29 +136,70 @@ def narrow(codes, code, rows, n_rows, out):
 
 
 @njit(nogil=True, cache=True)
-def path_likelihoods(feature, rows, n_rows, evidence, cells):
-    """P(v | T_i, path) of one feature, for the rows that share the path."""
-    codes, classes, weights, offsets, table, _, _, m = evidence
-    first, last = offsets[feature], offsets[feature + 1]
-    n_classes = table.shape[1]
-    if n_rows == 0 or m == np.inf:
-        cells[: last - first] = table[first:last]
-        return
-    cells[: last - first] = 0.0
-    totals = np.zeros(n_classes)
+def count_rows(feature, rows, n_rows, evidence, cells):
+    """Weights by answer and class of the rows that share the path; their sums by class stand behind the last answer."""
+    codes, classes, weights, offsets, _, _, _, _ = evidence
+    n_values = offsets[feature + 1] - offsets[feature]
+    for v in range(n_values + 1):
+        for i in range(cells.shape[1]):
+            cells[v, i] = 0.0
     for r in range(n_rows):
         row = rows[r]
         code = codes[feature, row]
         if code >= 0:
             cells[code, classes[row]] += weights[row]
-            totals[classes[row]] += weights[row]
+            cells[n_values, classes[row]] += weights[row]
+
+
+@njit(nogil=True, cache=True)
+def shrink(feature, evidence, cells):
+    """Turn the weights of :func:`count_rows` into P(v | T_i, path), in place."""
+    offsets, table, m = evidence.offsets, evidence.table, evidence.m
+    first, last = offsets[feature], offsets[feature + 1]
     for v in range(last - first):
-        for i in range(n_classes):
+        for i in range(table.shape[1]):
+            total = cells[last - first, i] + m
             # With m = 0 a class that has no row here says nothing, and naive Bayes stands in.
-            if totals[i] + m > 0:
-                cells[v, i] = (cells[v, i] + m * table[first + v, i]) / (totals[i] + m)
+            if total > 0:
+                cells[v, i] = (cells[v, i] + m * table[first + v, i]) / total
             else:
                 cells[v, i] = table[first + v, i]
+
+
+@njit(nogil=True, cache=True)
+def path_likelihoods(feature, rows, n_rows, evidence, cells):
+    """P(v | T_i, path) of one feature, for the rows that share the path; ``cells`` has room for one value more."""
+    offsets, table = evidence.offsets, evidence.table
+    if n_rows == 0 or evidence.m == np.inf:
+        for cell in range(offsets[feature], offsets[feature + 1]):
+            for i in range(table.shape[1]):
+                cells[cell - offsets[feature], i] = table[cell, i]
+        return
+    count_rows(feature, rows, n_rows, evidence, cells)
+    shrink(feature, evidence, cells)
+
+
+@njit(nogil=True, cache=True)
+def most_information(belief, feature, evidence, cells):
+    """A bound on the information of a feature whose rows are counted, without a logarithm.
+
+    The mean of KL(P_i || P) over the belief, P being the mean of the P_i, is at most that of chi-square distances,
+    sum_v E[P_i(v)^2] / P(v) - 1.
+    """
+    offsets, table, m = evidence.offsets, evidence.table, evidence.m
+    first, last = offsets[feature], offsets[feature + 1]
+    total = 0.0
+    for v in range(last - first):
+        chance, square = 0.0, 0.0
+        for i in range(belief.size):
+            seen = cells[last - first, i] + m
+            p = (cells[v, i] + m * table[first + v, i]) / seen if seen > 0 else table[first + v, i]
+            chance += belief[i] * p
+            square += belief[i] * p * p
+        if chance > 0:
+            total += square / chance
+    # More than rounding can make of it.
+    return (total - 1.0) * (1.0 + 1e-9) + 1e-13
 
 
 @njit(nogil=True, cache=True)
@@ -214,6 +255,21 @@ def marginal_information(belief, feature, offsets, table, negentropy):
 
 
 @njit(nogil=True, cache=True)
+def most_marginal(belief, feature, offsets, table):
+    """The bound of :func:`most_information` at naive Bayes' likelihoods."""
+    total = 0.0
+    for cell in range(offsets[feature], offsets[feature + 1]):
+        chance, square = 0.0, 0.0
+        for i in range(belief.size):
+            joint = belief[i] * table[cell, i]
+            chance += joint
+            square += joint * table[cell, i]
+        if chance > 0:
+            total += square / chance
+    return (total - 1.0) * (1.0 + 1e-9) + 1e-13
+
+
+@njit(nogil=True, cache=True)
 def price_of(feature, bought, offers):
     """What a feature costs now: its discounted price once another of its group was bought."""
     group = offers.group[feature]
@@ -248,11 +304,14 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, ce
             most = 0.0
             for i in range(belief.size):
                 most += belief[i] * radius[feature, i]
-            if most <= best_rate * per:
+            if most <= best_rate * per or most_marginal(belief, feature, offsets, table) <= best_rate * per:
                 continue
             gain = marginal_information(belief, feature, offsets, table, negentropy)
         else:
-            path_likelihoods(feature, rows, n_rows, evidence, cells)
+            count_rows(feature, rows, n_rows, evidence, cells)
+            if most_information(belief, feature, evidence, cells) <= best_rate * per:
+                continue
+            shrink(feature, evidence, cells)
             gain = information(belief, cells, offsets[feature + 1] - offsets[feature])
         # The same arithmetic as InstanceChoice does for other beliefs: to twelve digits, then the first wins.
         if gain > _TINY and gain / per > best_rate * (1 + _TINY):
@@ -342,7 +401,7 @@ def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offer
         if price >= best or price > left:
             continue
         n_values = offsets[feature + 1] - offsets[feature]
-        own = np.empty((n_values, n_classes))
+        own = np.empty((n_values + 1, n_classes))
         path_likelihoods(feature, rows, rows.size, evidence, own)
         group = offers.group[feature]
         used[feature] = True

@@ -30,6 +30,7 @@ from etana.learning.walks import Walks, fit_rule
 from etana.likelihood import Counts, effective_rows
 from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
 from etana.table import Table
+from etana.threads import over_chunks
 from etana.walks.graph import Graph
 
 __all__ = [
@@ -55,6 +56,7 @@ _MOST_STEPS = 3  # that are looked ahead
 _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _NO_LIMIT = 2**31 - 1
+_STATES = 10  # that a walk meets first, roughly
 
 
 class Way(NamedTuple):
@@ -256,16 +258,22 @@ class _HeldOutWalks:
         return self._known[way, temperature]
 
     def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
-        parts = []
+        parts: dict[int, Walks] = {}
         # What plans do not see is worth what information and the rule make of it.
         beyond = self.rule(Way(way.m, 0), temperature) if way.levels else ASK_ON
-        for part in self.paths.held_out:
-            beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
-            graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels, beyond)
-            # A graph without limit holds all rows at once, so the first part is the whole.
-            _, last, ends = next(graph.retrace(part.codes))
-            parts.append(Walks.of(graph, ends[:last]))
-        walks = Walks.joined(parts)
+
+        def run(first: int, last: int) -> None:
+            for fold in range(first, last):
+                part = self.paths.held_out[fold]
+                beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
+                n_walks = part.classes.size
+                graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels, beyond, n_walks)
+                # A graph without limit holds all rows at once, so the first part is the whole.
+                _, n_rows, ends = next(graph.retrace(part.codes))
+                parts[fold] = Walks.of(graph, ends[:n_rows])
+
+        over_chunks(run, len(self.paths.held_out), 1)
+        walks = Walks.joined([parts[fold] for fold in range(len(parts))])
         rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
         stops, decided = walks.stops(rule), walks.decided(rule)
@@ -293,14 +301,14 @@ def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float
 
 def _open_graph(
     beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0,
-    rule: np.ndarray = ASK_ON,
+    rule: np.ndarray = ASK_ON, n_walks: int = 0,
 ) -> Graph:  # fmt: skip
     """A graph that asks on and on, or as long as looking ahead finds a plan that pays."""
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, least=1.0 if levels else _LEAST,
         most_features=min(settings.deepest, _DEEPEST), levels=levels, most_states=_NO_LIMIT,
     )  # fmt: skip
-    return Graph(beliefs, policy)
+    return Graph(beliefs, policy, _STATES * n_walks)
 
 
 def _drawn(beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings) -> Walks:
