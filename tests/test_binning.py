@@ -488,3 +488,34 @@ def test_wrong_arguments_are_refused():
         count(binner, [[1.0, 2.0, 3.0]], [0], 1)
     with pytest.raises(InputError, match=r"column number 1 was numeric .* now holds 'high'"):
         binner.transform([[1.0, "high"]])
+
+
+@pytest.mark.parametrize("method", ["supervised", "quantile", "uniform"])
+@pytest.mark.parametrize("missing", ["skip", "bin"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_that_may_be_divided_are_all_that_are(method, missing, weighted):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 400)
+    often = rng.random(300) ** 3
+    X = (rng.random((400, 300)) < np.minimum(often * (0.4 + y[:, None]), 1)) * rng.normal(1, 1, (400, 300))
+    X[:, 200:] *= rng.random((400, 100)) < 0.01
+    X[rng.random(X.shape) < 0.0005] = np.nan
+    weights = rng.choice([0.0, 1.0, 3.0], 400) if weighted else np.ones(400)
+    table, binner = read_table(sp.csr_matrix(X)), Binner(method, missing=missing)
+    may = binner.divisible(table, y, weights, 2)
+    binner.fit_count(table, y, weights, 2)
+    divided = np.flatnonzero(np.diff(binner.cell_offsets) > 1)
+    assert np.isin(divided, may).all()
+    assert may.size < 300
+    assert Binner(method).divisible(read_table(X), y, weights, 2) is None
+
+
+def test_codes_of_stored_values_are_those_of_all():
+    rng = np.random.default_rng(6)
+    X = np.where(rng.random((50, 9)) < 0.3, rng.normal(size=(50, 9)), 0.0)
+    X[::7, 3] = np.nan
+    binner = Binner("quantile", 4, missing="bin").fit(X)
+    columns = np.array([8, 3, 0])
+    for matrix in (sp.csr_matrix(X), sp.csc_matrix(X.astype(np.float32).astype(np.float64))):
+        want = binner.encode(read_table(matrix.toarray()), columns)
+        np.testing.assert_array_equal(binner.encode(read_table(matrix), columns), want)

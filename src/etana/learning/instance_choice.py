@@ -24,7 +24,7 @@ from etana.binning import Binner
 from etana.costs import ResolvedCosts
 from etana.judgement import Judgement, error_of_mean
 from etana.kernels import choice
-from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
+from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys, sample_rows
 from etana.learning.temperature import Paid, coolest
 from etana.learning.walks import Walks, fit_rule
 from etana.likelihood import Counts, effective_rows
@@ -56,6 +56,7 @@ _MOST_STEPS = 3  # that are looked ahead
 _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _NO_LIMIT = 2**31 - 1
+_WIDE_ROWS = 2000  # that walk where there are more candidates than can be held
 _STATES = 10  # that a walk meets first, roughly
 
 
@@ -68,20 +69,30 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,)."""
+    """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,).
+
+    ``columns`` are those of the training table that the beliefs know; None: all.
+    """
 
     beliefs: PathCounts
     codes: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
+    columns: np.ndarray | None = None
+
+    def prices(self, prices: ResolvedCosts) -> ResolvedCosts:
+        """Prices of the columns that the beliefs know."""
+        return prices if self.columns is None else prices.of(self.columns)
 
 
 @dataclass(frozen=True)
 class LearntPaths:
-    """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold."""
+    """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold, of how many
+    rows."""
 
     beliefs: PathCounts
     held_out: tuple[HeldOut, ...]
+    n_rows: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,23 +139,33 @@ def learn_paths(
     # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
     needed = len(ways) > 1 or settings.walks == "rows" or settings.temperature == "auto"
     silent = np.array(counts.silent, dtype=np.int64)
-    held_out = _held_out(every, binner, bins_given, priors, per, settings.seed, silent) if needed else ()
-    return LearntPaths(beliefs, tuple(held_out))
+    if not needed:
+        return LearntPaths(beliefs, ())
+    some, most = every, beliefs.candidates.size if beliefs.left_out > 0 else None
+    if most is not None and every.classes.size > _WIDE_ROWS:
+        some = every.take(sample_rows(every.classes, _WIDE_ROWS, row_keys(every.table, settings.seed)))
+    held_out = _held_out(some, binner, bins_given, priors, per, settings.seed, silent, most)
+    return LearntPaths(beliefs, tuple(held_out), effective_rows(some.weights))
 
 
 def _held_out(
     every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int,
-    silent: np.ndarray,
+    silent: np.ndarray, most: int | None = None,
 ) -> Iterator[HeldOut]:  # fmt: skip
     for learning, held in _folds(every, seed):
         part, rest = every.take(learning), every.take(held)
         # Supervised bins have seen the labels of held-out rows, which would make these look too good.
         own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
+        columns = None if bins_given else own.divisible(*part, priors.size)
+        quiet, paid = silent, per
+        if columns is not None:
+            part, rest = (rows._replace(table=rows.table.some(columns)) for rows in (part, rest))
+            quiet, paid = np.flatnonzero(np.isin(columns, silent)), per[columns]
         count = Counts.of if bins_given else Counts.learn
-        counts = count(own, *part, priors.size).without(silent)
-        beliefs = PathCounts.learn(own, counts, part, priors, per)
+        counts = count(own, *part, priors.size).without(quiet)
+        beliefs = PathCounts.learn(own, counts, part, priors, paid, most)
         codes = own.encode(rest.table, beliefs.candidates).astype(beliefs.codes.dtype)
-        yield HeldOut(beliefs, codes, rest.classes, rest.weights)
+        yield HeldOut(beliefs, codes, rest.classes, rest.weights, columns)
 
 
 def _folds(every: TrainingRows, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -191,7 +212,8 @@ def held_out_spend(paths: LearntPaths, policy: InstanceChoice, m: float, tempera
     total = weight = 0.0
     for part in paths.held_out:
         beliefs = part.beliefs.with_strength(m).at_temperature(temperature)
-        graph = Graph(beliefs, replace(policy, candidates=beliefs.candidates, most_states=_NO_LIMIT))
+        own = replace(policy, candidates=beliefs.candidates, prices=part.prices(policy.prices), most_states=_NO_LIMIT)
+        graph = Graph(beliefs, own)
         _, last, ends = next(graph.retrace(part.codes))
         total += float(part.weights @ graph.nodes.facts[ends[:last], choice.SPENT])
         weight += float(part.weights.sum())
@@ -234,7 +256,7 @@ class _HeldOutWalks:
         self.paths, self.prices, self.mistakes, self.settings = paths, prices, mistakes, settings
         self.truth = np.concatenate([part.classes for part in paths.held_out])
         self.weights = np.concatenate([part.weights for part in paths.held_out])
-        self.n_rows = effective_rows(paths.beliefs.weights)
+        self.n_rows = paths.n_rows
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
 
@@ -266,8 +288,8 @@ class _HeldOutWalks:
             for fold in range(first, last):
                 part = self.paths.held_out[fold]
                 beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
-                n_walks = part.classes.size
-                graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels, beyond, n_walks)
+                terms = part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond
+                graph = _open_graph(beliefs, *terms, part.classes.size)
                 # A graph without limit holds all rows at once, so the first part is the whole.
                 _, n_rows, ends = next(graph.retrace(part.codes))
                 parts[fold] = Walks.of(graph, ends[:n_rows])
