@@ -16,6 +16,7 @@ import etana.threads
 from binning_twins import code_twin, edges_twin, quantile_twin, supervised_twin
 from etana import Binner
 from etana.errors import InputError
+from etana.kernels import columns as kernel
 from etana.table import read_table
 
 METHODS = ("uniform", "published", "quantile", "supervised")
@@ -519,3 +520,36 @@ def test_codes_of_stored_values_are_those_of_all():
     for matrix in (sp.csr_matrix(X), sp.csc_matrix(X.astype(np.float32).astype(np.float64))):
         want = binner.encode(read_table(matrix.toarray()), columns)
         np.testing.assert_array_equal(binner.encode(read_table(matrix), columns), want)
+
+
+@pytest.mark.parametrize("method", ["supervised", "quantile"])
+@pytest.mark.parametrize("missing", ["skip", "bin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_long_table_read_by_row_has_the_bins_of_its_columns(method, missing, dtype, monkeypatch):
+    """Complete columns, columns with zeros, missing values, few values or nothing in them, whole weights, and all."""
+    rng = np.random.default_rng(7)
+    n = 30_000
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 7)) + 0.4 * y[:, None]
+    X[rng.random(n) < 0.1, 1] = 0.0  # more than 20,000 values are left
+    X[rng.random(n) < 0.9, 2] = 0.0  # fewer are
+    X[rng.random(n) < 0.2, 3] = np.nan
+    X[:, 4] = rng.integers(0, 5, n)
+    X[:, 5] = 0.0
+    X = X.astype(dtype)
+    weights = rng.integers(1, 3, n).astype(float)
+    wanted = Binner(method, missing=missing)
+    by_column = wanted.fit_count(read_table(X), y, weights, 3)
+    monkeypatch.setattr("etana.long_tables._LONG", 1000)
+    monkeypatch.setattr("etana.long_tables._NUMBERS", 7 * 4000)
+    binner = Binner(method, missing=missing)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "fit_columns", None)  # nothing is read by column
+        by_row = binner.fit_count(read_table(X), y, weights, 3)
+    np.testing.assert_array_equal(binner.edges, wanted.edges)
+    np.testing.assert_array_equal(binner.cell_offsets, wanted.cell_offsets)
+    np.testing.assert_array_equal(by_row, by_column)
+    np.testing.assert_array_equal(binner.seen, wanted.seen)
+    # Fractions do not add up exactly in any order: such weights are counted by column.
+    half = Binner(method, missing=missing).fit_count(read_table(X), y, weights / 2, 3)
+    np.testing.assert_array_equal(half.sum(axis=0), by_row.sum(axis=0) / 2)

@@ -41,6 +41,7 @@ import numpy as np
 from etana.errors import InputError
 from etana.kernels import columns as kernel
 from etana.kernels.walk import codes_of
+from etana.long_tables import fit_long, is_long
 from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
@@ -160,6 +161,12 @@ class Binner:
         method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
         cutting = kernel.Cutting(method, bins, SAMPLE, logs)
+        if is_long(table, weights, method):
+            assert table.dense is not None
+            long = fit_long(table.dense, classes, weights, n_classes, cutting)
+            self.seen = round_ranges(*table.ranges())
+            every = _Columns(long.n_edges, long.edges, long.n_edges + 1, long.counts, long.lost)
+            return self._assemble([every], table, n_classes)
         source = _Source(table, classes, weights, n_classes, table.categorical)
         spans = source.spans(_BLOCK // (bins * n_classes))
         found: dict[int, _Columns] = {}

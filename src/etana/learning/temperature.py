@@ -141,10 +141,14 @@ def hold_out(
     stay for all folds; others are chosen again, for they have seen the labels. Columns of sparse tables that cannot
     tell anything are left out unless ``every_column`` is needed."""
     table, classes, weights = rows
-    kept = np.flatnonzero(weights > 0)
-    if kept.size < _LEAST_ROWS or np.unique(classes[kept]).size < 2:
+    kept = weights > 0
+    if kept.sum() < _LEAST_ROWS or (np.bincount(classes, weights) > 0).sum() < 2:
         return None
-    chosen = kept[sample_rows(classes[kept], _MOST_ROWS, row_keys(table, seed)[kept])]
+    if kept.all():
+        chosen = sample_rows(classes, _MOST_ROWS, row_keys(table, seed))
+    else:
+        index = np.flatnonzero(kept)
+        chosen = index[sample_rows(classes[index], _MOST_ROWS, row_keys(table, seed)[index])]
     some = Table(table.dense, table.sparse, table._columns).rows(chosen)
     codes, counted = classes[chosen], weights[chosen]
     folds, order = [], []
