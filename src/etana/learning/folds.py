@@ -116,11 +116,11 @@ def sample_rows(codes: np.ndarray, most: int, keys: np.ndarray) -> np.ndarray:
 def _at_ranks(keys: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Where the keys of these ranks stand; of equal keys the one that comes first."""
     # Keys look random: their leading bits part them evenly, and only parts in which a rank lies are sorted.
-    part = (keys >> _LEADING).astype(np.int64)
+    part = (keys >> _LEADING).astype(np.int32)
     ends = np.cumsum(np.bincount(part))
     chosen = np.searchsorted(ends, ranks, side="right")
     sizes = np.zeros(ends.size, dtype=np.int64)
     sizes[chosen] = np.diff(ends, prepend=0)[chosen]
-    some = np.flatnonzero(sizes[part] > 0)
+    some = np.flatnonzero((sizes > 0)[part])
     some = some[np.argsort(keys[some], kind="stable")]
     return some[ranks - ends[chosen] + np.cumsum(sizes)[chosen]]
