@@ -81,7 +81,7 @@ def coolest(walk: Callable[[float], Paid]) -> tuple[float, Paid]:
     return (chosen, best) if gain > _HALF * error else (TEMPERATURES[0], first)
 
 
-class Fold(NamedTuple):
+class TemperedFold(NamedTuple):
     """Bins and counts of the other folds; the rows held out, and their classes. ``columns`` are those of the training
     table that these tables have; None: all."""
 
@@ -98,13 +98,13 @@ class TemperedRows:
 
     Attributes
     ----------
-    folds : list of Fold
+    folds : list of TemperedFold
     weights : array (n,)
         Of the rows, fold after fold.
     n_rows : float
     """
 
-    folds: list[Fold]
+    folds: list[TemperedFold]
     weights: np.ndarray
     n_rows: float
 
@@ -165,7 +165,7 @@ def hold_out(
             quiet = np.flatnonzero(np.isin(columns, silent))
         count = Counts.of if bins_given else Counts.learn
         counts = count(own, *part, n_classes).without(quiet)
-        folds.append(Fold(own, counts, rest, codes[held], columns))
+        folds.append(TemperedFold(own, counts, rest, codes[held], columns))
         order.append(held)
     return TemperedRows(folds, counted[np.concatenate(order)], effective_rows(counted))
 
