@@ -69,6 +69,30 @@ def news20(found: dict) -> str:
     return table((*headings, "features"), (row(*item) for item in found["methods"].items()))
 
 
+def fits(found: dict) -> str:
+    rows = [
+        [
+            r["what"],
+            r["data"],
+            seconds(r["fit"]),
+            r["rival"],
+            seconds(r["rival fit"]),
+            f"**{r['fit'] / r['rival fit']:.1f}**",
+        ]
+        for r in found["pairs"]
+    ]
+    rows += [["`with_costs`, Adaptive", name, seconds(s), "", "", ""] for name, s in found["prices"].items()]
+    if "long" in found:
+        size, memory, blocks = f"made, {found['long']['rows']:,} x 50", found["long"]["memory"], found["long"]["blocks"]
+        ratio = f"**{memory['fit'] / blocks['fit']:.1f}**"
+        rows.append(
+            ["fit in memory", size, seconds(memory["fit"]), "the same in blocks", seconds(blocks["fit"]), ratio]
+        )
+        share = f"**{memory['megabytes'] / memory['data']:.2f}**"
+        rows.append(["its peak, MB", size, f"{memory['megabytes']:,.0f}", "the data", f"{memory['data']:,.0f}", share])
+    return table(("what", "data", "s", "against", "s", "ratio"), rows)
+
+
 def growth(found: dict) -> str:
     draw_growth(found)
 
@@ -203,6 +227,7 @@ def useless(found: dict) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "limits": ("limits", limits),
     "news20": ("news20", news20),
+    "fits": ("fits", fits),
     "growth": ("growth", growth),
     "growth in classes": ("growth", growth_classes),
     "cores": ("cores", cores),

@@ -4,8 +4,8 @@
     python benchmarks/speed.py limits cores      # some parts
     python benchmarks/speed.py --page            # only the page, from results that are there
 
-Parts: limits, news20, growth, cores, solvers, alternatives, selectors, startup, cold. Each is a script that prints its
-table and keeps its figures in benchmarks/results. Without the paper's data (--data FOLDER, $ETANA_DATA or ../shared)
+Parts: limits, news20, fits, growth, cores, solvers, alternatives, selectors, startup, cold. Each is a script that prints
+its table and keeps its figures in benchmarks/results. Without the paper's data (--data FOLDER, $ETANA_DATA or ../shared)
 what needs them is left out.
 """
 
@@ -20,6 +20,7 @@ from bench_tools import HERE
 PARTS = {
     "limits": ["limits.py"],
     "news20": ["news20.py"],
+    "fits": ["fits.py"],
     "growth": ["growth.py"],
     "cores": ["cores.py"],
     "solvers": ["solvers.py"],

@@ -16,6 +16,7 @@ import etana.threads
 from binning_twins import code_twin, edges_twin, quantile_twin, supervised_twin
 from etana import Binner
 from etana.errors import InputError
+from etana.kernels import columns as kernel
 from etana.table import read_table
 
 METHODS = ("uniform", "published", "quantile", "supervised")
@@ -488,3 +489,67 @@ def test_wrong_arguments_are_refused():
         count(binner, [[1.0, 2.0, 3.0]], [0], 1)
     with pytest.raises(InputError, match=r"column number 1 was numeric .* now holds 'high'"):
         binner.transform([[1.0, "high"]])
+
+
+@pytest.mark.parametrize("method", ["supervised", "quantile", "uniform"])
+@pytest.mark.parametrize("missing", ["skip", "bin"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_that_may_be_divided_are_all_that_are(method, missing, weighted):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 400)
+    often = rng.random(300) ** 3
+    X = (rng.random((400, 300)) < np.minimum(often * (0.4 + y[:, None]), 1)) * rng.normal(1, 1, (400, 300))
+    X[:, 200:] *= rng.random((400, 100)) < 0.01
+    X[rng.random(X.shape) < 0.0005] = np.nan
+    weights = rng.choice([0.0, 1.0, 3.0], 400) if weighted else np.ones(400)
+    table, binner = read_table(sp.csr_matrix(X)), Binner(method, missing=missing)
+    may = binner.divisible(table, y, weights, 2)
+    binner.fit_count(table, y, weights, 2)
+    divided = np.flatnonzero(np.diff(binner.cell_offsets) > 1)
+    assert np.isin(divided, may).all()
+    assert may.size < 300
+    assert Binner(method).divisible(read_table(X), y, weights, 2) is None
+
+
+def test_codes_of_stored_values_are_those_of_all():
+    rng = np.random.default_rng(6)
+    X = np.where(rng.random((50, 9)) < 0.3, rng.normal(size=(50, 9)), 0.0)
+    X[::7, 3] = np.nan
+    binner = Binner("quantile", 4, missing="bin").fit(X)
+    columns = np.array([8, 3, 0])
+    for matrix in (sp.csr_matrix(X), sp.csc_matrix(X.astype(np.float32).astype(np.float64))):
+        want = binner.encode(read_table(matrix.toarray()), columns)
+        np.testing.assert_array_equal(binner.encode(read_table(matrix), columns), want)
+
+
+@pytest.mark.parametrize("method", ["supervised", "quantile"])
+@pytest.mark.parametrize("missing", ["skip", "bin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_long_table_read_by_row_has_the_bins_of_its_columns(method, missing, dtype, monkeypatch):
+    """Complete columns, columns with zeros, missing values, few values or nothing in them, whole weights, and all."""
+    rng = np.random.default_rng(7)
+    n = 30_000
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 7)) + 0.4 * y[:, None]
+    X[rng.random(n) < 0.1, 1] = 0.0  # more than 20,000 values are left
+    X[rng.random(n) < 0.9, 2] = 0.0  # fewer are
+    X[rng.random(n) < 0.2, 3] = np.nan
+    X[:, 4] = rng.integers(0, 5, n)
+    X[:, 5] = 0.0
+    X = X.astype(dtype)
+    weights = rng.integers(1, 3, n).astype(float)
+    wanted = Binner(method, missing=missing)
+    by_column = wanted.fit_count(read_table(X), y, weights, 3)
+    monkeypatch.setattr("etana.long_tables._LONG", 1000)
+    monkeypatch.setattr("etana.long_tables._NUMBERS", 7 * 4000)
+    binner = Binner(method, missing=missing)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "fit_columns", None)  # nothing is read by column
+        by_row = binner.fit_count(read_table(X), y, weights, 3)
+    np.testing.assert_array_equal(binner.edges, wanted.edges)
+    np.testing.assert_array_equal(binner.cell_offsets, wanted.cell_offsets)
+    np.testing.assert_array_equal(by_row, by_column)
+    np.testing.assert_array_equal(binner.seen, wanted.seen)
+    # Fractions do not add up exactly in any order: such weights are counted by column.
+    half = Binner(method, missing=missing).fit_count(read_table(X), y, weights / 2, 3)
+    np.testing.assert_array_equal(half.sum(axis=0), by_row.sum(axis=0) / 2)

@@ -4,18 +4,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_wine
 
 from etana import AdaptiveClassifier, Binner, FeatureCosts, SequentialClassifier
 from etana.costs import resolve_feature_costs
 from etana.kernels import neighbours as kernel
 from etana.kernels.rules import decide_rows
-from etana.learning.folds import deal_folds, row_keys, sample_rows
+from etana.learning.folds import deal_folds, ranked_rows, row_keys, sample_rows
 from etana.learning.forward_order import NeighbourSearch
 from etana.learning.instance_choice import Way, cheapest_way
 from etana.policies import ExactSolver, GridSolver, PointsSolver, ThresholdSolver
 from etana.policies.situation import Situation
-from etana.table import read_table
+from etana.table import Table, read_table
 from etana.walks.acquisition import read_budget
 from problems import random_problem
 
@@ -170,3 +171,27 @@ def test_what_came_for_nothing_gives_no_discount():
     assert situation.bought(knowledge) == [0, 3]
     prices = resolve_feature_costs(FeatureCosts(4.0, ["a", "b", "b", None], 1.0), 4)
     assert prices.price_of(2, situation.bought(knowledge)) == 4.0
+
+
+@pytest.mark.parametrize("bits", [0, 60])
+def test_a_sample_is_every_so_many_of_the_ranked_rows(bits):
+    """Also where keys agree in their leading bits, or altogether."""
+    rng = np.random.default_rng(bits)
+    codes = rng.integers(0, 3, 5000)
+    keys = rng.integers(0, 2**64 >> bits, 5000, dtype=np.uint64) << np.uint64(bits)
+    for most in (1, 7, 600, 4999):
+        wanted = np.sort(ranked_rows(codes, keys)[np.arange(most) * 5000 // most])
+        np.testing.assert_array_equal(sample_rows(codes, most, keys), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_keys_are_the_same_however_a_table_is_stored(dtype):
+    rng = np.random.default_rng(3)
+    X = (rng.normal(size=(3000, 30)) * (rng.random((3000, 30)) < 0.7) * 10).astype(dtype)
+    if dtype != np.int64:
+        X[::9, 2], X[0, 0] = np.nan, -0.0
+    keys = row_keys(read_table(X), 5)
+    np.testing.assert_array_equal(row_keys(read_table(sp.csr_matrix(X)), 5), keys)
+    columns = Table(columns=[column.astype(np.float64) for column in X.T])
+    np.testing.assert_array_equal(row_keys(columns, 5), keys)
+    assert np.unique(keys).size == 3000

@@ -15,9 +15,10 @@ from etana import ETANAClassifier, FeatureCosts, FETANAClassifier
 from etana.cli import app
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts
-from etana.ordering import order_features, reorder_cells
+from etana.ordering import order_features, reorder_cells, search
 from etana.ordering.search import _Model, _Played, search_order
 from etana.policies import solver_for
+from etana.policies.exact import RoughBounds
 from etana.problem import Problem
 
 
@@ -240,3 +241,39 @@ def test_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     want = ETANAClassifier(0.05, ordering="cost").fit(X, y)
     assert etana.load(model).feature_order_.tolist() == want.feature_order_.tolist()
+
+
+@pytest.mark.parametrize("name", ["breast cancer", "random"])
+def test_trials_that_are_given_up_early_change_no_order(name, monkeypatch):
+    """The order is that of a search which solves every trial to the end; fewer of them are."""
+    if name == "random":
+        rng = np.random.default_rng(4)
+        y = rng.integers(0, 2, 400)
+        X = rng.normal(size=(400, 12)) + y[:, None] * rng.random(12)
+        prices = rng.choice([0.0, 0.01, 0.03], 12)
+    else:
+        (X, y), prices = load_breast_cancer(return_X_y=True), 0.01
+    solved = []
+    solve = search._Solved.cost
+    monkeypatch.setattr(search._Solved, "cost", lambda *given: solved.append(solve(*given)) or solved[-1])
+    orders, finite = [], []
+    for rough in (search._ROUGH, ()):
+        solved.clear()
+        monkeypatch.setattr(search, "_ROUGH", rough)
+        orders.append(ETANAClassifier(prices, ordering="cost", temperature=1.0).fit(X, y).feature_order_)
+        finite.append((len(solved), int(np.isfinite(solved).sum())))
+    np.testing.assert_array_equal(*orders)
+    (tried, fewer), (as_many, all_of_them) = finite
+    assert tried == as_many == all_of_them > 2 * fewer
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rough_bounds_are_bounds(seed):
+    model = Made(seed, 2)
+    priced = model.prices.in_order(np.arange(model.prices.full.size))
+    problem = Problem.from_cells(model.priors, model.counts.likelihoods(), model.counts.offsets, priced, model.mistakes)
+    best, bounds = solver_for("auto", 2).solve(problem), RoughBounds(problem)
+    for tolerance in (0.1, 0.01, 1e-4):
+        bound = bounds.lower(problem, tolerance)
+        assert bound <= best.expected_cost * (1 + 1e-12)
+        assert bound >= best.expected_cost * (1 - 5 * tolerance) - 1e-4

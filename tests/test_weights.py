@@ -98,13 +98,20 @@ def random_walks(n, steps, seed):
     basis = np.stack([np.ones_like(risks), risks, *rng.random((6, n, steps))], axis=2)
     prices = np.full((n, steps), 0.05)
     spent = np.cumsum(prices, axis=1) - prices
-    return Walks(basis, risks, prices, spent, np.zeros((n, steps), dtype=np.int64), rng.integers(1, steps + 1, n))
+    return basis, risks, prices, spent, np.zeros((n, steps), dtype=np.int64), rng.integers(1, steps + 1, n)
+
+
+def joined(*arrays):
+    """Walks of arrays (n, steps), of each of which the first states count."""
+    *states, lengths = arrays
+    there = np.arange(states[0].shape[1]) < lengths[:, None]
+    return Walks(*(each[there] for each in states), lengths)
 
 
 def test_the_rule_of_weighted_walks_is_that_of_repeated_ones():
-    walks, weights = random_walks(60, 6, 0), np.random.default_rng(1).integers(1, 5, 60)
+    arrays, weights = random_walks(60, 6, 0), np.random.default_rng(1).integers(1, 5, 60)
     again = np.repeat(np.arange(60), weights)
-    repeated = Walks(*(getattr(walks, name)[again] for name in walks.__dataclass_fields__))
+    walks, repeated = joined(*arrays), joined(*(each[again] for each in arrays))
     # The ridge counts walks, of which weights make no more.
     np.testing.assert_allclose(fit_rule(walks, weights / 1.0), fit_rule(repeated), rtol=0.2, atol=0.02)
     assert (

@@ -41,6 +41,7 @@ import numpy as np
 from etana.errors import InputError
 from etana.kernels import columns as kernel
 from etana.kernels.walk import codes_of
+from etana.long_tables import fit_long, is_long
 from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
@@ -160,6 +161,12 @@ class Binner:
         method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
         logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
         cutting = kernel.Cutting(method, bins, SAMPLE, logs)
+        if is_long(table, weights, method):
+            assert table.dense is not None
+            long = fit_long(table.dense, classes, weights, n_classes, cutting)
+            self.seen = round_ranges(*table.ranges())
+            every = _Columns(long.n_edges, long.edges, long.n_edges + 1, long.counts, long.lost)
+            return self._assemble([every], table, n_classes)
         source = _Source(table, classes, weights, n_classes, table.categorical)
         too_light = kernel.least_weight_that_pays(source.totals, logs) if method == kernel.SUPERVISED else 0.0
         spans = source.spans(_BLOCK // (bins * n_classes))
@@ -179,6 +186,25 @@ class Binner:
         counted = weights > 0
         self.seen = round_ranges(*(table if counted.all() else table.rows(np.flatnonzero(counted))).ranges())
         return self._assemble([found[a] for a in sorted(found)], table, n_classes)
+
+    def divisible(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray | None:
+        """Columns of a sparse table that may have more than one bin, if bins are chosen by these rows; None: any may.
+
+        Of a million columns most store too few values to be cut, and what tells nothing need not be carried along.
+        """
+        if table.sparse is None:
+            return None
+        least, counted = 0.0, np.where(weights > 0, weights, 0.0)
+        if self.method == "supervised" and self.missing == "skip":
+            totals = np.bincount(classes, counted, minlength=n_classes).astype(np.float64)
+            least = kernel.least_weight_that_pays(totals, _log_table(weights))
+        stored = table.stored(counted)
+        may = (stored >= least) & (stored > 0)
+        # What is missing takes weight from the zeros, of which the bound knows nothing.
+        by_row = table.sparse.tocsr()
+        may[by_row.indices[np.isnan(by_row.data)]] = True
+        may[:1] = True  # a table has a column
+        return np.flatnonzero(may)
 
     def _fit_labels(self, source: _Source, k: int) -> _Columns:
         """One bin per level; sentinel edges put labels that are not among the levels past the last bin."""
@@ -304,6 +330,9 @@ class Binner:
         self._check_width(table)
         table, n_cells = table.by_column(), np.diff(self.cell_offsets)
         out = np.empty((columns.size, table.n_rows), dtype=np.int32)
+        if table.sparse is not None and not self.levels:
+            self._encode_stored(table.sparse, columns, out)
+            return out
         width = max(_BLOCK // max(table.n_rows, 1), 1)
 
         def run(first: int, last: int) -> None:
@@ -316,6 +345,14 @@ class Binner:
 
         over_chunks(run, columns.size, width)
         return out
+
+    def _encode_stored(self, matrix: Any, columns: np.ndarray, out: np.ndarray) -> None:
+        """The same for a CSC matrix: the code of zero, and those of the values that are stored."""
+        for codes, column in zip(out, columns.tolist(), strict=True):
+            stored = slice(matrix.indptr[column], matrix.indptr[column + 1])
+            found = self.codes_of(column, np.append(matrix.data[stored].astype(np.float64), 0.0))
+            codes[:] = found[-1]
+            codes[matrix.indices[stored]] = found[:-1]
 
     def codes_of(self, column: int, values: np.ndarray) -> np.ndarray:
         """Codes of values (n,) of one column, labels given by their index; -1 where a value is no evidence."""

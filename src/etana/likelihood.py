@@ -55,6 +55,8 @@ def rows_worth(weights: np.ndarray) -> np.ndarray:
     (:func:`effective_rows`), such as shares of one, only say how rows compare; they are scaled up to sum to that.
     Whole weights never are.
     """
+    if weights.size and weights[0] >= 1.0 and (weights == weights[0]).all():
+        return weights  # as the sums below would find, without arrays as long as these
     share = weights / weights.max()
     scaled = share * (effective_rows(weights) / share.sum())
     if scaled.max() <= weights.max():

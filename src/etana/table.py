@@ -69,6 +69,15 @@ class Table:
         assert self._columns is not None
         return Table(columns=[c[index] for c in self._columns], names=self.names)
 
+    def stored(self, weights: np.ndarray) -> np.ndarray:
+        """Weight (K,) of the rows of which a sparse table stores a value, by column."""
+        by_row = self.sparse.tocsr()
+        return np.bincount(by_row.indices, np.repeat(weights, np.diff(by_row.indptr)), minlength=self.n_features)
+
+    def some(self, columns: np.ndarray) -> Table:
+        """A sparse table of these columns alone."""
+        return Table(sparse=self.sparse.tocsc()[:, columns])
+
     def levels(self, column: int, rows: Any = slice(None)) -> np.ndarray:
         """Sorted distinct labels of a categorical column in these rows, missing ones left out."""
         assert self._columns is not None

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from etana import AdaptiveClassifier, Binner, FeatureCosts
+from etana.beliefs import path_counts
 from etana.errors import CostError, InputError
+from etana.learning import instance_choice
 
 NAIVE = {"m": np.inf, "walks": "model", "look_ahead": False}
 
@@ -434,3 +436,36 @@ def test_explanations_and_text(digits):
     depths = [line.count("|") for line in text.splitlines()]
     assert max(depths) == 2
     assert all(b <= a + 1 for a, b in pairwise(depths))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_of_very_many_candidates_few_are_kept_and_few_rows_walk(dense, monkeypatch):
+    """A table of words: bins, candidates and walks of the folds know the columns by their own numbers."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 400)
+    words = (rng.random((400, 300)) < 0.02 + 0.25 * (np.arange(300) % 20 == 7) * y[:, None]).astype(float)
+    X = words if dense else sp.csr_matrix(words)
+    prices = np.where(np.arange(300) == 47, 5.0, 0.01)
+    every = AdaptiveClassifier(prices).fit(X, y)
+    assert every._paths.beliefs.left_out == 0.0
+    assert sum(part.classes.size for part in every._paths.held_out) == 400
+    monkeypatch.setattr(path_counts, "_WIDE_CODES", 100)
+    monkeypatch.setattr(path_counts, "_WIDE", 6)
+    monkeypatch.setattr(instance_choice, "_WIDE_ROWS", 250)
+    clf = AdaptiveClassifier(prices).fit(X, y)
+    kept = clf._paths.beliefs.candidates
+    assert kept.size == 6
+    assert (kept % 20 == 7).all()
+    assert 47 not in kept  # dear
+    assert clf._paths.beliefs.left_out > 0
+    assert sum(part.classes.size for part in clf._paths.held_out) == clf._paths.n_rows == 250
+    assert all(part.beliefs.candidates.size <= 6 for part in clf._paths.held_out)
+    for part in clf._paths.held_out:
+        columns = part.beliefs.candidates if part.columns is None else part.columns[part.beliefs.candidates]
+        assert (columns % 20 == 7).all()
+        assert 47 not in columns
+        np.testing.assert_array_equal(part.prices(clf.model_.policy.prices).full[part.beliefs.candidates], 0.01)
+    assert clf.expected_cost_ < 0.3
+    assert clf.mean_spend() < 0.1
+    dearer = clf.with_costs(feature_costs=0.2)
+    assert dearer.acquire(X).n_features.mean() < clf.acquire(X).n_features.mean()

@@ -11,19 +11,20 @@ from adaptive_twins import FREE, Twin, learn, made, path_of, rule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etana import Model
+from etana import Binner, Model
 from etana.beliefs import NaiveBayes, path_counts
+from etana.costs import resolve_feature_costs
 from etana.kernels import choice
 from etana.kernels import graph as kernel
 from etana.kernels.rules import normalise
 from etana.likelihood import Counts
-from etana.policies.instance_choice import ASK_ON, STOP_THERE, scale_of
+from etana.policies.instance_choice import ASK_ON, STOP_THERE, InstanceChoice, scale_of
 from etana.policies.situation import Situation
 from etana.table import read_table
 from etana.walks import generic
 from etana.walks import graph as graph_module
 from etana.walks.acquisition import read_budget
-from etana.walks.graph import GraphPool
+from etana.walks.graph import Graph, GraphPool
 
 STRENGTHS = (np.inf, 20.0, 2.0, 0.5, 0.0)
 
@@ -330,3 +331,62 @@ def test_a_choice_over_likelihoods_is_the_compiled_one(seed, levels):
         else:
             assert a.costs[i] == pytest.approx(b.costs[i], abs=1e-12)
             np.testing.assert_allclose(a.posteriors[i], b.posteriors[i], rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from((20.0, 2.0, 0.5, 0.0)), st.booleans())
+def test_no_feature_tells_more_than_its_bound(seed, m, shared):
+    """The bounds by which features are passed over, at beliefs of any kind, with rows on the path and without."""
+    data = made(seed)
+    evidence = data.beliefs.with_strength(m).evidence
+    rng = np.random.default_rng(seed)
+    belief = rng.dirichlet(np.full(evidence.table.shape[1], rng.choice([0.05, 1.0, 20.0])))
+    rows = np.flatnonzero(rng.random(evidence.classes.size) < 0.2) if shared else np.empty(0, dtype=np.int64)
+    cells = np.empty((choice.widest(evidence.offsets), belief.size))
+    for feature in range(evidence.offsets.size - 1):
+        n_values = evidence.offsets[feature + 1] - evidence.offsets[feature]
+        choice.path_likelihoods(feature, rows, rows.size, evidence, cells)
+        told = choice.information(belief, cells, n_values)
+        most = choice.most_information(belief, cells, n_values)
+        assert told <= most <= 1e-12 or told < most
+        # A bound that is far away would pass nothing over.
+        assert most <= 1e-12 + told * 4 / belief[belief > 1e-9].min()
+
+
+@pytest.mark.parametrize("most", [0, 40, kernel.MOST_LISTED])
+def test_it_does_not_matter_how_many_rows_states_remember(most):
+    data = made(3, n_rows=60, n_features=6)
+    graph = data.graph(ASK_ON, 2.0)
+    if most < kernel.MOST_LISTED:  # a list that is all but full
+        full = np.zeros(kernel.MOST_LISTED, dtype=np.int32)
+        graph.nodes = graph.nodes._replace(listed=full)
+        graph.nodes.sizes[kernel.LISTED] = full.size - most
+    data.walk(graph)
+    twin = Twin(data, ASK_ON, 2.0)
+    for node in range(graph.n_nodes):
+        check_state(graph, twin, node)
+    assert (graph.nodes.links[: graph.n_nodes, kernel.FIRST_ROW] >= 0).any() == (most > 0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from((20.0, 2.0, 0.0)))
+def test_lists_of_unusual_codes_change_no_state(seed, m):
+    """States of rows that are listed by their unusual codes are those of rows that are counted one by one, to the
+    bit."""
+    rng = np.random.default_rng(seed)
+    n, k = 60, 80
+    y = rng.integers(0, 2, n)
+    X = (rng.random((n, k)) < 0.05 + 0.1 * (y[:, None] == np.arange(k) % 3)) * rng.integers(1, 3, (n, k))
+    binner = Binner.from_edges([[0.5, 1.5]] * k)
+    prices, priors, mistakes = resolve_feature_costs(rng.choice([0.01, 0.02], k), k), np.full(2, 0.5), 1 - np.eye(2)
+    beliefs = learn(binner, X.astype(float), y, np.ones(n), priors, prices, mistakes).with_strength(m)
+    assert beliefs.unusual is not None
+    graphs = []
+    for given_lists in (beliefs, replace(beliefs, unusual=None)):
+        graph = Graph(given_lists, InstanceChoice(beliefs.candidates, priors, prices, mistakes, ASK_ON))
+        list(graph.retrace(given_lists.codes))
+        graphs.append(graph)
+    listed, plain = graphs
+    assert listed.n_nodes == plain.n_nodes > 20
+    for one, other in zip(listed.nodes[:3], plain.nodes[:3], strict=True):
+        np.testing.assert_array_equal(one[: listed.n_nodes], other[: plain.n_nodes])

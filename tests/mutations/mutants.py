@@ -63,8 +63,8 @@ MUTANTS = [
     ),
     Mutant(
         "rows that share a path are not shrunk towards naive Bayes", "kernels/choice.py",
-        "cells[v, i] = (cells[v, i] + m * table[first + v, i]) / (totals[i] + m)",
-        "cells[v, i] = (cells[v, i] + m) / (totals[i] + m)",
+        "cells[v, i] = (cells[v, i] + m * table[first + v, i]) / total",
+        "cells[v, i] = (cells[v, i] + m) / total",
         (_STATES,),
     ),
     Mutant(
@@ -105,7 +105,7 @@ MUTANTS = [
     ),
     Mutant(
         "folds depend on the order of the rows", "learning/folds.py",
-        "return np.lexsort((keys, np.argsort(classes)[codes]))",
+        "return np.lexsort((keys, np.argsort(_ranked_classes(codes, keys))[codes]))",
         "return np.argsort(codes, kind='stable')",
         ("tests/test_sequential.py::test_folds_and_samples_do_not_depend_on_how_rows_are_written_down",),
     ),

@@ -16,9 +16,9 @@ the largest radius per price among the rest: under naive Bayes no column that wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,36 @@ if TYPE_CHECKING:
 __all__ = ["PathCounts", "PathKnowledge"]
 
 _MOST_CODES = 2**27  # codes of training rows that are held at most
+_LISTED, _SPARSE = 64, 0.2  # candidates, and the share of unusual codes, from and to which rows are listed
+_WIDE_CODES, _WIDE = 2**25, 256  # codes beyond which a table is wide, and candidates that are kept of a wide one
+
+
+class Unusual(NamedTuple):
+    """Rows listed by the candidates of which they have another code than the usual one; see
+    :class:`etana.kernels.choice.Evidence`."""
+
+    usual: np.ndarray
+    starts: np.ndarray
+    others: np.ndarray
+
+    @classmethod
+    def none(cls, n_candidates: int) -> Unusual:
+        """No lists."""
+        return cls(np.zeros(n_candidates, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+
+    @classmethod
+    def of(cls, codes: np.ndarray, weights: np.ndarray) -> Unusual | None:
+        """Lists of many candidates few codes of which are unusual, as of words; None where they would not help.
+
+        Weights are whole and no value is missing, so that what is left of a sum is what would have been counted.
+        """
+        if len(codes) < _LISTED or not codes.size or codes.min() < 0 or (weights != np.floor(weights)).any():
+            return None
+        usual = np.array([np.bincount(row).argmax() for row in codes], dtype=np.int64)
+        rows, others = np.nonzero((codes != usual[:, None].astype(codes.dtype)).T)
+        if others.size > _SPARSE * codes.size:
+            return None
+        return cls(usual, np.searchsorted(rows, np.arange(codes.shape[1] + 1)), others.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -73,22 +103,29 @@ class PathCounts(BinnedBeliefs):
     m: float = np.inf
     left_out: float = 0.0
     temperature: float = 1.0
+    unusual: Unusual | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def learn(
         cls, binner: Binner, counts: Counts, rows: tuple[Table, np.ndarray, np.ndarray], priors: np.ndarray,
-        per: np.ndarray,
+        per: np.ndarray, most: int | None = None,
     ) -> PathCounts:  # fmt: skip
         """From training rows (table, classes, weights) that are counted; ``per`` (K,) is what a column's information is
-        divided by where not all can be candidates, and must be above 0."""
+        divided by where not all can be candidates, and must be above 0. ``most`` is how many can; None: as many as a
+        table of this size allows."""
         table, classes, weights = rows
         likelihoods = counts.likelihoods()
-        radius = _radius(likelihoods, counts.offsets).max(axis=1, initial=0.0)
+        several = np.flatnonzero(np.diff(counts.offsets) > 1)
+        radius = _radius(*reorder_cells(likelihoods, counts.offsets, several)).max(axis=1, initial=0.0)
+        several, radius = several[radius > 0], radius[radius > 0]
         # By the largest bound over the classes: no belief can make a column worth more than that.
-        rate = radius / per
-        several = np.flatnonzero((np.diff(counts.offsets) > 1) & (radius > 0))
-        most = max(_MOST_CODES // max(table.n_rows, 1), 1)
-        ranked = several[np.argsort(-rate[several], kind="stable")]
+        rate = radius / per[several]
+        if most is None:
+            # Each is looked at in every state: of very many the first say as much as all.
+            wide = table.n_rows * several.size > _WIDE_CODES
+            most = min(max(_MOST_CODES // max(table.n_rows, 1), 1), _WIDE if wide else several.size)
+        order = np.argsort(-rate, kind="stable")
+        ranked = several[order]
         candidates = np.sort(ranked[:most])
         codes = binner.encode(table, candidates)
         for place, column in enumerate(candidates.tolist()):
@@ -100,10 +137,11 @@ class PathCounts(BinnedBeliefs):
         small = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
         cells, _ = reorder_cells(likelihoods, counts.offsets, candidates)
         # Columns are ranked, so the first that found no room bounds all others.
-        left_out = float(rate[ranked[most]]) if ranked.size > most else 0.0
+        left_out = float(rate[order[most]]) if ranked.size > most else 0.0
+        codes, weights = codes.astype(small), np.asarray(weights, dtype=np.float64)
         return cls(
-            binner, priors, candidates, cells, codes.astype(small), classes.astype(np.int64),
-            np.asarray(weights, dtype=np.float64), left_out=left_out,
+            binner, priors, candidates, cells, codes, classes.astype(np.int64), weights, left_out=left_out,
+            unusual=Unusual.of(codes, weights),
         )  # fmt: skip
 
     @property
@@ -138,7 +176,8 @@ class PathCounts(BinnedBeliefs):
 
     def without_rows(self) -> PathCounts:
         """Naive Bayes only."""
-        return replace(self, codes=self.codes[:, :0], classes=self.classes[:0], weights=self.weights[:0])
+        none = self.codes[:, :0], self.classes[:0], self.weights[:0]
+        return replace(self, codes=none[0], classes=none[1], weights=none[2], unusual=None)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -146,9 +185,12 @@ class PathCounts(BinnedBeliefs):
         # v log v goes to 0 with v: cells without probability add nothing to the entropy.
         table = tempered(self.table, self.offsets, self.priors, self.temperature)
         cells = np.where(table > 0, table * np.log(np.maximum(table, 1e-300)), 0.0)
+        usual, starts, others = self.unusual or Unusual.none(len(self.codes))
+        with np.errstate(divide="ignore"):
+            idle = -np.log(table.mean(axis=1)[self.offsets[:-1] + usual])
         return Evidence(
             self.codes, self.classes, self.weights, self.offsets, table, _sums(cells, self.offsets),
-            _radius(table, self.offsets), self.m,
+            _radius(table, self.offsets), usual, starts, others, idle, self.m,
         )  # fmt: skip
 
     def candidate(self, column: int) -> int:
@@ -200,7 +242,10 @@ class PathCounts(BinnedBeliefs):
         if m < np.inf and not np.isfinite(weights.sum() + m):
             raise InputError("the weights of the training rows are too large")
         heat = stored.number("temperature", 1.0)
-        return cls(binner, stored.priors(n_classes), candidates, table, codes, classes, weights, m, left_out, heat)
+        return cls(
+            binner, stored.priors(n_classes), candidates, table, codes, classes, weights, m, left_out, heat,
+            Unusual.of(codes, weights),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -247,10 +292,10 @@ class PathKnowledge(BinnedKnowledge):
         if feature < 0:
             return np.ones((len(self.logs), 1, self.logs.shape[1]))
         n_values = int(evidence.offsets[feature + 1] - evidence.offsets[feature])
-        out = np.empty((len(self.logs), n_values, self.logs.shape[1]))
+        out = np.empty((len(self.logs), n_values + 1, self.logs.shape[1]))
         for r, rows in enumerate(self.rows):
             kernel.path_likelihoods(feature, rows, rows.size, evidence, out[r])
-        return out
+        return np.ascontiguousarray(out[:, :n_values])
 
 
 def _offsets(binner: Binner, columns: np.ndarray) -> np.ndarray:

@@ -93,7 +93,10 @@ class _StoppingClassifier(BinnedClassifier):
         if self.temperature != "auto":
             return None
         given, silent = isinstance(self.binning, Binner), np.array(self.counts_.silent, dtype=np.int64)
-        rows = hold_out((table, codes, weights), self.binner_, given, silent, self.classes_.size, self._seed())
+        rows = hold_out(
+            (table, codes, weights), self.binner_, given, silent, self.classes_.size, self._seed(),
+            every_column=not isinstance(self.ordering, str),
+        )  # fmt: skip
         if rows is None:
             return None
         terms = self._resolve_priors, self.ordering, prices, mistakes, self._seed()

@@ -17,8 +17,8 @@ import numpy as np
 
 from etana.binning import Binner, _log_table, round_ranges
 from etana.distributed.summary import Summary
+from etana.joining import Joiner
 from etana.kernels import columns as kernel
-from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.likelihood import Counts
 from etana.parameters import check_parameters
 from etana.threads import over_chunks
@@ -97,7 +97,7 @@ def join_candidates(fine: Binner, counts: Counts, summary: Summary) -> tuple[Bin
     cells: list[np.ndarray] = [np.empty(0)] * n
 
     def run(first: int, last: int) -> None:
-        joiner = _Joiner(n_classes, most, logs)
+        joiner = Joiner(n_classes, most, logs)
         for k in range(first, last):
             own = fine.edges[fine.edge_offsets[k] : fine.edge_offsets[k + 1]]
             rows = counts.cells[fine.cell_offsets[k] : fine.cell_offsets[k + 1]]
@@ -114,25 +114,3 @@ def join_candidates(fine: Binner, counts: Counts, summary: Summary) -> tuple[Bin
     return made, Counts(
         np.concatenate([np.empty((0, n_classes)), *cells]), made.cell_offsets, counts.classes, made.pooled
     )
-
-
-class _Joiner:
-    """Calls the kernel that joins candidate bins, with room that is kept from column to column."""
-
-    def __init__(self, n_classes: int, most: int, logs: np.ndarray) -> None:
-        fine, entries = kernel.FINE, kernel.FINE * n_classes
-        self._most, self._logs = most, logs
-        self._histogram = np.empty((max(fine, most), n_classes))
-        self._cuts, self._kept = np.empty(fine), np.empty(most, dtype=np.int64)
-        self._entries = Entries(
-            np.empty(entries, np.int64), np.empty(entries), np.empty(fine + 1, np.int64), np.empty(fine + 1, np.int64),
-        )  # fmt: skip
-        self._sides = Sides(*np.empty((5, n_classes)))
-
-    def __call__(self, edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        histogram, cuts, kept = self._histogram, self._cuts, self._kept
-        histogram[: len(rows)] = rows
-        cuts[: edges.size] = edges
-        n = supervised_cuts(histogram, len(rows), self._most, self._logs, self._entries, self._sides, kept)
-        kernel.merge_bins(histogram, cuts, edges.size, kept, n)
-        return cuts[:n].copy(), histogram[: n + 1].copy()

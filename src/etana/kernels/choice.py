@@ -29,6 +29,7 @@ RISK = BASIS + 1  # in units of the scale
 INFORMATION = BASIS + 7  # as a share of log N
 N_FACTS = BASIS + N_BASIS
 _TINY = 1e-12
+_FEW = 4  # classes
 
 
 class Evidence(NamedTuple):
@@ -47,6 +48,13 @@ class Evidence(NamedTuple):
         sum_v P(v | T_i) log P(v | T_i).
     radius : float64 (C, N)
         KL(P_i || Q), Q the mean over the classes.
+    usual : int64 (C,)
+        The code of each candidate that training rows are listed without.
+    starts, others : int64 (n + 1,), int32 (codes,)
+        Candidates of which training row r has another code than the usual one: ``others[starts[r]:starts[r + 1]]``.
+        Empty where rows are not listed.
+    idle : float64 (C,)
+        KL(usual || Q), of rows that all have the usual code.
     m : float
         Strength of the shrinkage towards naive Bayes.
     """
@@ -58,6 +66,10 @@ class Evidence(NamedTuple):
     table: np.ndarray
     negentropy: np.ndarray
     radius: np.ndarray
+    usual: np.ndarray
+    starts: np.ndarray
+    others: np.ndarray
+    idle: np.ndarray
     m: float
 
 
@@ -136,29 +148,67 @@ def narrow(codes, code, rows, n_rows, out):
 
 
 @njit(nogil=True, cache=True)
-def path_likelihoods(feature, rows, n_rows, evidence, cells):
-    """P(v | T_i, path) of one feature, for the rows that share the path."""
-    codes, classes, weights, offsets, table, _, _, m = evidence
-    first, last = offsets[feature], offsets[feature + 1]
-    n_classes = table.shape[1]
-    if n_rows == 0 or m == np.inf:
-        cells[: last - first] = table[first:last]
-        return
-    cells[: last - first] = 0.0
-    totals = np.zeros(n_classes)
+def count_rows(feature, rows, n_rows, evidence, cells):
+    """Weights by answer and class of the rows that share the path; their sums by class stand behind the last answer."""
+    codes, classes, weights, offsets = evidence.codes, evidence.classes, evidence.weights, evidence.offsets
+    n_values = offsets[feature + 1] - offsets[feature]
+    for v in range(n_values + 1):
+        for i in range(cells.shape[1]):
+            cells[v, i] = 0.0
     for r in range(n_rows):
         row = rows[r]
         code = codes[feature, row]
         if code >= 0:
             cells[code, classes[row]] += weights[row]
-            totals[classes[row]] += weights[row]
+            cells[n_values, classes[row]] += weights[row]
+
+
+@njit(nogil=True, cache=True)
+def shrink(feature, evidence, cells):
+    """Turn the weights of :func:`count_rows` into P(v | T_i, path), in place."""
+    offsets, table, m = evidence.offsets, evidence.table, evidence.m
+    first, last = offsets[feature], offsets[feature + 1]
     for v in range(last - first):
-        for i in range(n_classes):
+        for i in range(table.shape[1]):
+            total = cells[last - first, i] + m
             # With m = 0 a class that has no row here says nothing, and naive Bayes stands in.
-            if totals[i] + m > 0:
-                cells[v, i] = (cells[v, i] + m * table[first + v, i]) / (totals[i] + m)
+            if total > 0:
+                cells[v, i] = (cells[v, i] + m * table[first + v, i]) / total
             else:
                 cells[v, i] = table[first + v, i]
+
+
+@njit(nogil=True, cache=True)
+def path_likelihoods(feature, rows, n_rows, evidence, cells):
+    """P(v | T_i, path) of one feature, for the rows that share the path; ``cells`` has room for one value more."""
+    offsets, table = evidence.offsets, evidence.table
+    if n_rows == 0 or evidence.m == np.inf:
+        for cell in range(offsets[feature], offsets[feature + 1]):
+            for i in range(table.shape[1]):
+                cells[cell - offsets[feature], i] = table[cell, i]
+        return
+    count_rows(feature, rows, n_rows, evidence, cells)
+    shrink(feature, evidence, cells)
+
+
+@njit(nogil=True, cache=True)
+def most_information(belief, cells, n_values):
+    """A bound on :func:`information` that takes no logarithm.
+
+    It is the mean over the belief of KL(P_i || P), P being the mean of the P_i, and x log x - x + 1 is at most
+    (x - 1)^2 / (1 + min(x, 1)).
+    """
+    total = 0.0
+    for v in range(n_values):
+        chance = 0.0
+        for i in range(belief.size):
+            chance += belief[i] * cells[v, i]
+        if chance > 0:
+            for i in range(belief.size):
+                apart = cells[v, i] - chance
+                total += belief[i] * apart * apart / (chance + min(cells[v, i], chance))
+    # More than rounding can make of it.
+    return total * (1.0 + 1e-9) + 1e-13
 
 
 @njit(nogil=True, cache=True)
@@ -222,12 +272,87 @@ def price_of(feature, bought, offers):
 
 
 @njit(nogil=True, cache=True)
+def tally_rows(rows, n_rows, evidence, tally, met, totals):
+    """Weights of rows by class, ``totals`` (N,), and by cell and class where codes are not the usual ones, ``tally``
+    (cells, N); marks in ``met`` (C,) the candidates that have such codes."""
+    for r in range(n_rows):
+        row = rows[r]
+        i, weight = evidence.classes[row], evidence.weights[row]
+        totals[i] += weight
+        for place in range(evidence.starts[row], evidence.starts[row + 1]):
+            feature = evidence.others[place]
+            met[feature] = True
+            tally[evidence.offsets[feature] + evidence.codes[feature, row], i] += weight
+
+
+@njit(nogil=True, cache=True)
+def take_counts(feature, evidence, tally, totals, cells):
+    """What :func:`count_rows` gives, from what was tallied: the usual code has what the others leave of the totals."""
+    first, usual = evidence.offsets[feature], evidence.usual[feature]
+    n_values = evidence.offsets[feature + 1] - first
+    for i in range(totals.size):
+        rest = totals[i]
+        for v in range(n_values):
+            if v != usual:
+                cells[v, i] = tally[first + v, i]
+                rest -= tally[first + v, i]
+        cells[usual, i] = rest
+        cells[n_values, i] = totals[i]
+
+
+@njit(nogil=True, cache=True)
+def choose_listed(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells):
+    """:func:`choose` where training rows are listed by their unusual codes: of many candidates most have none on a
+    path. The information of such a one is at most sum_i pi_i (l_i KL(usual || Q) + (1 - l_i) KL(P_i || Q)), for rows
+    that weigh l_i of what they are shrunk to."""
+    offsets, radius, m = evidence.offsets, evidence.radius, evidence.m
+    tally, met = np.zeros(evidence.table.shape), np.zeros(offers.rank.size, dtype=np.bool_)
+    totals, alone = np.zeros(belief.size), np.zeros(belief.size)
+    tally_rows(rows, n_rows, evidence, tally, met, totals)
+    shared = 0.0
+    for i in range(belief.size):
+        share = totals[i] / (totals[i] + m) if totals[i] > 0 else 0.0
+        shared += belief[i] * share
+        alone[i] = belief[i] * (1.0 - share)
+    best, best_rate, best_gain, best_price = -1, 0.0, 0.0, 0.0
+    free = -1
+    for feature in offers.rank:
+        if used[feature]:
+            continue
+        price = price_of(feature, bought, offers)
+        if price > left:
+            continue
+        per = max(price, floor)
+        if price == 0.0 and free < 0:
+            free = feature
+        if not met[feature]:
+            most = shared * evidence.idle[feature]
+            for i in range(belief.size):
+                most += alone[i] * radius[feature, i]
+            if most * (1.0 + 1e-9) + 1e-13 <= best_rate * per:
+                continue
+        take_counts(feature, evidence, tally, totals, cells)
+        shrink(feature, evidence, cells)
+        n_values = offsets[feature + 1] - offsets[feature]
+        if most_information(belief, cells, n_values) <= best_rate * per:
+            continue
+        gain = information(belief, cells, n_values)
+        if gain > _TINY and gain / per > best_rate * (1 + _TINY):
+            best, best_rate, best_gain, best_price = feature, gain / per, gain, price
+    if best < 0:
+        best = free
+    return best, best_gain, best_price
+
+
+@njit(nogil=True, cache=True)
 def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells):
     """The feature with most information per price (a price below ``floor`` counts as that), its information and its
     price; -1 if none that is left, and costs no more than is ``left`` of the money, tells anything or is free."""
-    _, _, _, offsets, table, negentropy, radius, m = evidence
+    offsets, table, negentropy, radius = evidence.offsets, evidence.table, evidence.negentropy, evidence.radius
     full, discounted, group, rank, bound, _, _ = offers
-    marginal = n_rows == 0 or m == np.inf
+    marginal = n_rows == 0 or evidence.m == np.inf
+    if not marginal and evidence.starts.size > 0:
+        return choose_listed(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells)
     best, best_rate, best_gain, best_price = -1, 0.0, 0.0, 0.0
     free = -1
     for r in range(rank.size):
@@ -251,10 +376,18 @@ def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, ce
                 most += belief[i] * radius[feature, i]
             if most <= best_rate * per:
                 continue
+            # Where there are few classes a logarithm is dearer than they are.
+            first, n_values = offsets[feature], offsets[feature + 1] - offsets[feature]
+            if belief.size <= _FEW and most_information(belief, table[first:], n_values) <= best_rate * per:
+                continue
             gain = marginal_information(belief, feature, offsets, table, negentropy)
         else:
-            path_likelihoods(feature, rows, n_rows, evidence, cells)
-            gain = information(belief, cells, offsets[feature + 1] - offsets[feature])
+            count_rows(feature, rows, n_rows, evidence, cells)
+            shrink(feature, evidence, cells)
+            n_values = offsets[feature + 1] - offsets[feature]
+            if most_information(belief, cells, n_values) <= best_rate * per:
+                continue
+            gain = information(belief, cells, n_values)
         # The same arithmetic as InstanceChoice does for other beliefs: to twelve digits, then the first wins.
         if gain > _TINY and gain / per > best_rate * (1 + _TINY):
             best, best_rate, best_gain, best_price = feature, gain / per, gain, price
@@ -343,7 +476,7 @@ def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offer
         if price >= best or price > left:
             continue
         n_values = offsets[feature + 1] - offsets[feature]
-        own = np.empty((n_values, n_classes))
+        own = np.empty((n_values + 1, n_classes))
         path_likelihoods(feature, rows, rows.size, evidence, own)
         group = offers.group[feature]
         used[feature] = True

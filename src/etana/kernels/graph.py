@@ -20,10 +20,11 @@ from etana.kernels.copying import copy
 from etana.kernels.rules import decide, normalise
 from etana.kernels.walk import bin_of, fetch
 
-PARENT, CODE, FEATURE, STATE, CHILD, DEPTH, ROWS = range(7)
-N_LINKS = 7
+PARENT, CODE, FEATURE, STATE, CHILD, DEPTH, ROWS, FIRST_ROW = range(8)
+N_LINKS = 8
 NEW, ASKS, STOPS = range(3)
-NODES, POOL = range(2)
+NODES, POOL, LISTED = range(3)
+MOST_LISTED = 2**22  # rows that states remember, all together
 
 
 class Nodes(NamedTuple):
@@ -33,7 +34,8 @@ class Nodes(NamedTuple):
     ----------
     links : int64 (nodes, N_LINKS)
         Parent, code of the answer that led here, candidate to ask (-1 if none), state, first child, depth, number of
-        training rows that share the path (-1 while the state is new).
+        training rows that share the path (-1 while the state is new), and the place of the first of them in ``listed``
+        (-1 if they are not listed).
     logs : float64 (nodes, N)
         Log belief, largest 0.
     facts : float64 (nodes, N_FACTS)
@@ -44,8 +46,10 @@ class Nodes(NamedTuple):
         if nobody has given that answer yet.
     pool_logs : float64 (pool, N)
         Log likelihood of each answer.
-    sizes : int64 (2,)
-        How many nodes and children there are.
+    listed : int32 (rows,)
+        Training rows of the states that ask, one state after the other: states below look among these alone.
+    sizes : int64 (3,)
+        How many nodes, children and listed rows there are.
     """
 
     links: np.ndarray
@@ -53,23 +57,30 @@ class Nodes(NamedTuple):
     facts: np.ndarray
     children: np.ndarray
     pool_logs: np.ndarray
+    listed: np.ndarray
     sizes: np.ndarray
 
 
 @njit(nogil=True, cache=True)
-def sharing(node, links, codes, rows):
+def sharing(node, nodes, codes, rows):
     """Training rows that gave every answer on the path to a node; returns how many."""
-    n_answers = links[node, DEPTH]
-    features = np.empty(n_answers, dtype=np.int64)
-    answers = np.empty(n_answers, dtype=np.int64)
-    for a in range(n_answers):
-        answers[a] = links[node, CODE]
+    links, listed = nodes.links, nodes.listed
+    features = np.empty(links[node, DEPTH], dtype=np.int64)
+    answers = np.empty(links[node, DEPTH], dtype=np.int64)
+    # Up to the nearest state whose rows are listed, or to the root, which all rows share.
+    n_answers = 0
+    while links[node, PARENT] >= 0 and links[node, FIRST_ROW] < 0:
+        answers[n_answers] = links[node, CODE]
         node = links[node, PARENT]
-        features[a] = links[node, FEATURE]
+        features[n_answers] = links[node, FEATURE]
+        n_answers += 1
+    first = links[node, FIRST_ROW]
+    n_rows = links[node, ROWS] if first >= 0 else codes.shape[1]
     count = 0
-    for r in range(codes.shape[1]):
+    for place in range(n_rows):
+        r = np.int64(listed[first + place]) if first >= 0 else place
         same = True
-        # From the root on: the first answers part the rows most, so that most rows are done after one or two looks.
+        # From above: the first answers part the rows most, so that most rows are done after one or two looks.
         for a in range(n_answers - 1, -1, -1):
             if codes[features[a], r] != answers[a]:
                 same = False
@@ -78,6 +89,22 @@ def sharing(node, links, codes, rows):
             rows[count] = r
             count += 1
     return count
+
+
+@njit(nogil=True, cache=True)
+def list_rows(node, nodes, rows, n_rows):
+    """Remember the rows of a state for those below; False if there is no room yet."""
+    links, listed, sizes = nodes.links, nodes.listed, nodes.sizes
+    first = sizes[LISTED]
+    if n_rows == 0:
+        return True
+    if first + n_rows > listed.size:
+        return listed.size >= MOST_LISTED
+    for r in range(n_rows):
+        listed[first + r] = rows[r]
+    sizes[LISTED] += n_rows
+    links[node, FIRST_ROW] = first
+    return True
 
 
 @njit(nogil=True, cache=True)
@@ -96,11 +123,11 @@ def known(node, links, group, used, bought):
 @njit(nogil=True, cache=True)
 def add(parent, code, logs_of, spent, nodes):
     """A new node; its belief is that of the parent with the answer's evidence."""
-    links, logs, facts, _, _, sizes = nodes
+    links, logs, facts, sizes = nodes.links, nodes.logs, nodes.facts, nodes.sizes
     node = sizes[NODES]
     sizes[NODES] += 1
     links[node, PARENT], links[node, CODE], links[node, FEATURE] = parent, code, -1
-    links[node, STATE], links[node, CHILD], links[node, ROWS] = NEW, -1, -1
+    links[node, STATE], links[node, CHILD], links[node, ROWS], links[node, FIRST_ROW] = NEW, -1, -1, -1
     links[node, DEPTH] = links[parent, DEPTH] + 1 if parent >= 0 else 0
     copy(logs_of, logs[node])
     facts[node, SPENT] = spent
@@ -110,7 +137,7 @@ def add(parent, code, logs_of, spent, nodes):
 @njit(nogil=True, cache=True)
 def expand(node, nodes, evidence, offers, setting, rows, cells):
     """Work out what a new state asks, or that it stops; False if there is no room for its children."""
-    links, logs, facts, children, pool_logs, sizes = nodes
+    links, logs, facts, children, pool_logs, _, sizes = nodes
     offsets = evidence.offsets
     belief = np.empty(logs.shape[1])
     normalise(logs[node], belief)
@@ -118,7 +145,7 @@ def expand(node, nodes, evidence, offers, setting, rows, cells):
     n_rows = 0
     # Where the parent shares its path with no row, no state below it does.
     if evidence.m != np.inf and (parent < 0 or links[parent, ROWS] > 0):
-        n_rows = sharing(node, links, evidence.codes, rows)
+        n_rows = sharing(node, nodes, evidence.codes, rows)
     used, bought = np.empty(offers.group.size, dtype=np.bool_), np.empty(offers.n_groups, dtype=np.int64)
     known(node, links, offers.group, used, bought)
     feature, stopped = settle(
@@ -129,7 +156,7 @@ def expand(node, nodes, evidence, offers, setting, rows, cells):
         return True
     n_values = offsets[feature + 1] - offsets[feature]
     first = sizes[POOL]
-    if first + n_values + 1 > children.size:
+    if first + n_values + 1 > children.size or not list_rows(node, nodes, rows, n_rows):
         return False
     # One place more than there are values: for an answer that is no evidence.
     sizes[POOL] += n_values + 1
@@ -147,7 +174,7 @@ def expand(node, nodes, evidence, offers, setting, rows, cells):
 @njit(nogil=True, cache=True)
 def follow(node, code, nodes, n_values):
     """The state that an answer leads to; -1 if it is new and there is no room for it."""
-    links, logs, facts, children, pool_logs, sizes = nodes
+    links, logs, facts, children, pool_logs, _, sizes = nodes
     slot = links[node, CHILD] + (code if 0 <= code < n_values else n_values)
     if children[slot] < 0:
         if sizes[NODES] >= links.shape[0]:
@@ -216,7 +243,7 @@ def retrace(codes, first, last, nodes, evidence, offers, setting, ends):
 def simulate(draws, first, last, nodes, evidence, offers, setting, ends):
     """The same for instances drawn from the model itself: ``draws`` (n, steps) uniform numbers, the first for the true
     class, the others for each answer that is asked."""
-    links, logs, _, _, pool_logs, _ = nodes
+    links, logs, pool_logs = nodes.links, nodes.logs, nodes.pool_logs
     offsets = evidence.offsets
     rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
     cells = np.empty((widest(offsets), logs.shape[1]))
@@ -273,10 +300,11 @@ def paths(ends, first, last, links, offsets, features):
 
 
 @njit(nogil=True, cache=True)
-def trace(ends, links, nodes):
-    """Nodes that each row passed, the root first, into ``nodes`` (n, steps); unused places stay as they are."""
+def trace(ends, links, stops, nodes):
+    """Nodes that each row passed, the root first; those of row r end before ``nodes[stops[r]]``."""
     for row in range(ends.size):
         node = ends[row]
-        for position in range(links[node, DEPTH], -1, -1):
-            nodes[row, position] = node
+        # Links point upwards: a path is read from its end.
+        for position in range(stops[row] - 1, stops[row] - links[node, DEPTH] - 2, -1):
+            nodes[position] = node
             node = links[node, PARENT]

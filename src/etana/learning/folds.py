@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from etana.kernels import keys as kernel
 from etana.table import Table
+from etana.threads import over_chunks
 
 __all__ = ["TrainingRows", "deal_folds", "in_folds", "ranked_rows", "row_keys", "sample_rows"]
 
 _BLOCK = 2**20  # values at once
-_SPREAD = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)  # odd numbers without a pattern
-_HALF = np.uint64(32)
+_NEAR = 2**16  # values that stay near the processor
+_LEADING = np.uint64(44)  # a key has so many bits besides the leading ones
 
 
 class TrainingRows(NamedTuple):
@@ -44,6 +46,16 @@ def row_keys(table: Table, seed: int = 0) -> np.ndarray:
         np.add.at(keys, rows, told)
         return keys
     keys = np.zeros(table.n_rows, dtype=np.uint64)
+    if (dense := table.dense) is not None:
+        height = max(_NEAR // max(table.n_features, 1), 1)
+
+        def run(first: int, last: int) -> None:
+            for a in range(first, last, height):
+                block = np.array(dense[a : min(a + height, last)], dtype=np.float64, order="C")
+                kernel.add_keys(block, block.view(np.uint64), salts, keys[a : a + len(block)])
+
+        over_chunks(run, table.n_rows, height)
+        return keys
     levels = {k: table.levels(k) for k in table.categorical}
     width = max(_BLOCK // max(table.n_rows, 1), 1)
     for first in range(0, table.n_features, width):
@@ -57,18 +69,21 @@ def row_keys(table: Table, seed: int = 0) -> np.ndarray:
 def _mix(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
     """Numbers that look random; 0 for a value of 0, which a sparse table does not store."""
     bits = np.where(np.isnan(values), np.nan, values).view(np.uint64) + salts
-    for factor in _SPREAD:
-        bits = (bits ^ (bits >> _HALF)) * factor
-    return np.where(values == 0, np.uint64(0), bits ^ (bits >> _HALF))
+    for factor in (kernel.FIRST, kernel.SECOND):
+        bits = (bits ^ (bits >> kernel.HALF)) * factor
+    return np.where(values == 0, np.uint64(0), bits ^ (bits >> kernel.HALF))
 
 
 def ranked_rows(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Rows class by class, in the order of their keys: the same rows, whatever the order in which they came."""
+    return np.lexsort((keys, np.argsort(_ranked_classes(codes, keys))[codes]))
+
+
+def _ranked_classes(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Classes told apart by their size and rows, and not by their names."""
     totals = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.uint64)
     np.add.at(totals, codes, keys)
-    # Classes are told apart by their size and rows, and not by their names.
-    classes = np.lexsort((totals, np.bincount(codes, minlength=totals.size)))
-    return np.lexsort((keys, np.argsort(classes)[codes]))
+    return np.lexsort((totals, np.bincount(codes, minlength=totals.size)))
 
 
 def deal_folds(codes: np.ndarray, n_folds: int, keys: np.ndarray) -> np.ndarray:
@@ -89,4 +104,23 @@ def sample_rows(codes: np.ndarray, most: int, keys: np.ndarray) -> np.ndarray:
     if codes.size <= most:
         return np.arange(codes.size)
     # Rows lie class by class; steps of equal length meet each class as often as its share.
-    return np.sort(ranked_rows(codes, keys)[(np.arange(most) * codes.size) // most])
+    wanted, found, first = (np.arange(most) * codes.size) // most, [], 0
+    for label in _ranked_classes(codes, keys):
+        own = np.flatnonzero(codes == label)
+        inside = wanted[(wanted >= first) & (wanted < first + own.size)] - first
+        found.append(own[_at_ranks(keys[own], inside)])
+        first += own.size
+    return np.sort(np.concatenate(found))
+
+
+def _at_ranks(keys: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Where the keys of these ranks stand; of equal keys the one that comes first."""
+    # Keys look random: their leading bits part them evenly, and only parts in which a rank lies are sorted.
+    part = (keys >> _LEADING).astype(np.int32)
+    ends = np.cumsum(np.bincount(part))
+    chosen = np.searchsorted(ends, ranks, side="right")
+    sizes = np.zeros(ends.size, dtype=np.int64)
+    sizes[chosen] = np.diff(ends, prepend=0)[chosen]
+    some = np.flatnonzero((sizes > 0)[part])
+    some = some[np.argsort(keys[some], kind="stable")]
+    return some[ranks - ends[chosen] + np.cumsum(sizes)[chosen]]

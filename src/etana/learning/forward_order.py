@@ -243,7 +243,13 @@ class NeighbourSearch(Search):
         some = np.linspace(0, n - 1, _PAIRED_ROWS).astype(np.int64)
         encoded = [self.columns[a:b, some].T for a, b in pairwise(self.offsets.tolist())]
         few = NeighbourSearch(encoded, self.codes[some], self.prices, self.mistakes, self.counted[some])
-        for feature in self.chosen:
+        # What is known after the last feature does not depend on what was known between the others.
+        for feature in self.chosen[:-1]:
+            few._bring_apart(feature, slice(0, _PAIRED_ROWS))
+        if len(self.chosen) > 1:
+            few._sort(slice(0, _PAIRED_ROWS))
+        few.chosen = self.chosen[:-1]
+        for feature in self.chosen[-1:]:
             few._add(feature)
         return few
 
@@ -284,8 +290,7 @@ class NeighbourSearch(Search):
 
         def run(first: int, last: int) -> None:
             kernel.leave_one_out(self._rows, lo, hi, self.sizes, first, last, votes)
-            for c in range(lo, hi):
-                self.distances[first:last] += (self.columns[c, first:last, None] - self.columns[c]) ** 2
+            self._bring_apart(feature, slice(first, last))
             self._sort(slice(first, last))
 
         over_chunks(run, n, 64)
@@ -298,6 +303,11 @@ class NeighbourSearch(Search):
         self.losses = losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])]
         self.beliefs = posteriors[best]
         return int(self.sizes[best]), posteriors[best]
+
+    def _bring_apart(self, feature: int, rows: slice) -> None:
+        """Add to the distances of these rows what the feature says."""
+        for c in range(int(self.offsets[feature]), int(self.offsets[feature + 1])):
+            self.distances[rows] += (self.columns[c, rows, None] - self.columns[c]) ** 2
 
     def _sort(self, rows: slice) -> None:
         """The nearest rows first, in order; the rest behind them as they come, which is enough and much faster."""

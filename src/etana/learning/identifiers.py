@@ -52,11 +52,14 @@ def _says_so(name: str) -> bool:
 
 def _rising(table: Table, first: np.ndarray) -> np.ndarray:
     """Numeric columns that rise, or fall, from row to row of the first ones."""
-    part = table.rows(first[first < table.n_rows])
-    numeric = np.setdiff1d(np.arange(table.n_features), np.array(table.categorical, dtype=np.int64))
-    if table.sparse is not None:
+    if table.sparse is None:
+        numeric = np.delete(np.arange(table.n_features), table.categorical)
+    else:
         # A number for every row leaves at most one zero.
-        numeric = np.flatnonzero(np.diff(table.sparse.tocsc().indptr) >= table.n_rows - 1)
+        numeric = np.flatnonzero(table.stored(np.ones(table.n_rows)) >= table.n_rows - 1)
+    if not numeric.size:
+        return numeric
+    part = table.rows(first[first < table.n_rows])
     found: list[int] = []
     for columns in np.array_split(numeric, max(numeric.size // 4096, 1)):
         with np.errstate(invalid="ignore"):  # of infinities, which are no numbers of rows

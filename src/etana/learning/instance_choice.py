@@ -24,12 +24,13 @@ from etana.binning import Binner
 from etana.costs import ResolvedCosts
 from etana.judgement import Judgement, error_of_mean
 from etana.kernels import choice
-from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys
+from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys, sample_rows
 from etana.learning.temperature import Paid, coolest
 from etana.learning.walks import Walks, fit_rule
 from etana.likelihood import Counts, effective_rows
 from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
 from etana.table import Table
+from etana.threads import over_chunks
 from etana.walks.graph import Graph
 
 __all__ = [
@@ -56,6 +57,8 @@ _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _USUAL_CLASSES = 3
 _NO_LIMIT = 2**31 - 1
+_WIDE_ROWS = 2000  # that walk where there are more candidates than can be held
+_STATES = 10  # that a walk meets first, roughly
 
 
 class Way(NamedTuple):
@@ -67,20 +70,30 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,)."""
+    """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,).
+
+    ``columns`` are those of the training table that the beliefs know; None: all.
+    """
 
     beliefs: PathCounts
     codes: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
+    columns: np.ndarray | None = None
+
+    def prices(self, prices: ResolvedCosts) -> ResolvedCosts:
+        """Prices of the columns that the beliefs know."""
+        return prices if self.columns is None else prices.of(self.columns)
 
 
 @dataclass(frozen=True)
 class LearntPaths:
-    """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold."""
+    """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold, of how many
+    rows."""
 
     beliefs: PathCounts
     held_out: tuple[HeldOut, ...]
+    n_rows: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -127,23 +140,33 @@ def learn_paths(
     # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
     needed = len(ways) > 1 or settings.walks == "rows" or settings.temperature == "auto"
     silent = np.array(counts.silent, dtype=np.int64)
-    held_out = _held_out(every, binner, bins_given, priors, per, settings.seed, silent) if needed else ()
-    return LearntPaths(beliefs, tuple(held_out))
+    if not needed:
+        return LearntPaths(beliefs, ())
+    some, most = every, beliefs.candidates.size if beliefs.left_out > 0 else None
+    if most is not None and every.classes.size > _WIDE_ROWS:
+        some = every.take(sample_rows(every.classes, _WIDE_ROWS, row_keys(every.table, settings.seed)))
+    held_out = _held_out(some, binner, bins_given, priors, per, settings.seed, silent, most)
+    return LearntPaths(beliefs, tuple(held_out), effective_rows(some.weights))
 
 
 def _held_out(
     every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int,
-    silent: np.ndarray,
+    silent: np.ndarray, most: int | None = None,
 ) -> Iterator[HeldOut]:  # fmt: skip
     for learning, held in _folds(every, seed):
         part, rest = every.take(learning), every.take(held)
         # Supervised bins have seen the labels of held-out rows, which would make these look too good.
         own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
+        columns = None if bins_given else own.divisible(*part, priors.size)
+        quiet, paid = silent, per
+        if columns is not None:
+            part, rest = (rows._replace(table=rows.table.some(columns)) for rows in (part, rest))
+            quiet, paid = np.flatnonzero(np.isin(columns, silent)), per[columns]
         count = Counts.of if bins_given else Counts.learn
-        counts = count(own, *part, priors.size).without(silent)
-        beliefs = PathCounts.learn(own, counts, part, priors, per)
+        counts = count(own, *part, priors.size).without(quiet)
+        beliefs = PathCounts.learn(own, counts, part, priors, paid, most)
         codes = own.encode(rest.table, beliefs.candidates).astype(beliefs.codes.dtype)
-        yield HeldOut(beliefs, codes, rest.classes, rest.weights)
+        yield HeldOut(beliefs, codes, rest.classes, rest.weights, columns)
 
 
 def _folds(every: TrainingRows, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -190,7 +213,8 @@ def held_out_spend(paths: LearntPaths, policy: InstanceChoice, m: float, tempera
     total = weight = 0.0
     for part in paths.held_out:
         beliefs = part.beliefs.with_strength(m).at_temperature(temperature)
-        graph = Graph(beliefs, replace(policy, candidates=beliefs.candidates, most_states=_NO_LIMIT))
+        own = replace(policy, candidates=beliefs.candidates, prices=part.prices(policy.prices), most_states=_NO_LIMIT)
+        graph = Graph(beliefs, own)
         _, last, ends = next(graph.retrace(part.codes))
         total += float(part.weights @ graph.nodes.facts[ends[:last], choice.SPENT])
         weight += float(part.weights.sum())
@@ -235,7 +259,7 @@ class _HeldOutWalks:
         self.paths, self.prices, self.mistakes, self.settings = paths, prices, mistakes, settings
         self.truth = np.concatenate([part.classes for part in paths.held_out])
         self.weights = np.concatenate([part.weights for part in paths.held_out])
-        self.n_rows = effective_rows(paths.beliefs.weights)
+        self.n_rows = paths.n_rows
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
 
@@ -259,16 +283,22 @@ class _HeldOutWalks:
         return self._known[way, temperature]
 
     def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
-        parts = []
+        parts: dict[int, Walks] = {}
         # What plans do not see is worth what information and the rule make of it.
         beyond = self.rule(Way(way.m, 0), temperature) if way.levels else ASK_ON
-        for part in self.paths.held_out:
-            beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
-            graph = _open_graph(beliefs, self.prices, self.mistakes, self.settings, way.levels, beyond)
-            # A graph without limit holds all rows at once, so the first part is the whole.
-            _, last, ends = next(graph.retrace(part.codes))
-            parts.append(Walks.of(graph, ends[:last]))
-        walks = Walks.joined(parts)
+
+        def run(first: int, last: int) -> None:
+            for fold in range(first, last):
+                part = self.paths.held_out[fold]
+                beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
+                terms = part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond
+                graph = _open_graph(beliefs, *terms, part.classes.size)
+                # A graph without limit holds all rows at once, so the first part is the whole.
+                _, n_rows, ends = next(graph.retrace(part.codes))
+                parts[fold] = Walks.of(graph, ends[:n_rows])
+
+        over_chunks(run, len(self.paths.held_out), 1)
+        walks = Walks.joined([parts[fold] for fold in range(len(parts))])
         rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
         stops, decided = walks.stops(rule), walks.decided(rule)
@@ -296,14 +326,14 @@ def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float
 
 def _open_graph(
     beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0,
-    rule: np.ndarray = ASK_ON,
+    rule: np.ndarray = ASK_ON, n_walks: int = 0,
 ) -> Graph:  # fmt: skip
     """A graph that asks on and on, or as long as looking ahead finds a plan that pays."""
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, least=1.0 if levels else _LEAST,
         most_features=min(settings.deepest, _DEEPEST), levels=levels, most_states=_NO_LIMIT,
     )  # fmt: skip
-    return Graph(beliefs, policy)
+    return Graph(beliefs, policy, _STATES * n_walks)
 
 
 def _drawn(beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings) -> Walks:

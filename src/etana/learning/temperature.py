@@ -24,7 +24,7 @@ from etana.beliefs.naive_bayes import NaiveBayes
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
 from etana.judgement import Judgement, error_of_mean
-from etana.learning.folds import deal_folds, in_folds, row_keys, sample_rows
+from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys, sample_rows
 from etana.likelihood import Counts, effective_rows, tempered
 from etana.model import Model
 from etana.ordering import choose_order
@@ -81,20 +81,30 @@ def coolest(walk: Callable[[float], Paid]) -> tuple[float, Paid]:
     return (chosen, best) if gain > _HALF * error else (TEMPERATURES[0], first)
 
 
+class TemperedFold(NamedTuple):
+    """Bins and counts of the other folds; the rows held out, and their classes. ``columns`` are those of the training
+    table that these tables have; None: all."""
+
+    binner: Binner
+    counts: Counts
+    table: Table
+    classes: np.ndarray
+    columns: np.ndarray | None
+
+
 @dataclass(frozen=True)
 class TemperedRows:
     """Folds of training rows, each with what the others taught.
 
     Attributes
     ----------
-    folds : list of (Binner, Counts, Table, classes)
-        Bins and counts of the other folds; the rows held out, and their classes.
+    folds : list of TemperedFold
     weights : array (n,)
         Of the rows, fold after fold.
     n_rows : float
     """
 
-    folds: list[tuple[Binner, Counts, Table, np.ndarray]]
+    folds: list[TemperedFold]
     weights: np.ndarray
     n_rows: float
 
@@ -106,16 +116,15 @@ class TemperedRows:
         # A search in each fold for each temperature would take as long as thirty fits.
         quick = "information" if isinstance(ordering, str) and ordering in ("auto", "cost") else ordering
         costs, asked, right, nothing = [], [], [], []
-        for binner, counts, table, truth in self.folds:
+        for binner, counts, table, truth, columns in self.folds:
+            own = prices if columns is None else prices.of(columns)
             priors = priors_of(counts.classes)
             cells = tempered(counts.likelihoods(), counts.offsets, priors, temperature)
-            order = choose_order(quick, counts, cells, priors, prices, mistakes, seed)[:_DEEPEST]
+            order = choose_order(quick, counts, cells, priors, own, mistakes, seed)[:_DEEPEST]
             beliefs = NaiveBayes(binner, cells, priors)
             solver = solver_for("auto", 2, seed) if priors.size == 2 else PointsSolver(_POINTS, _REACH, seed)
-            solution = solver.solve(problem_of(beliefs, order, prices, mistakes))
-            walked = Model(beliefs, FixedOrder(order, solution, prices, mistakes), np.arange(priors.size)).acquire(
-                table
-            )
+            solution = solver.solve(problem_of(beliefs, order, own, mistakes))
+            walked = Model(beliefs, FixedOrder(order, solution, own, mistakes), np.arange(priors.size)).acquire(table)
             costs.append(walked.costs + mistakes[truth, walked.labels])
             asked.append(walked.n_features)
             right.append(walked.labels == truth)
@@ -126,23 +135,37 @@ class TemperedRows:
 
 def hold_out(
     rows: tuple[Table, np.ndarray, np.ndarray], binner: Binner, bins_given: bool, silent: np.ndarray, n_classes: int,
-    seed: int,
+    seed: int, every_column: bool = False,
 ) -> TemperedRows | None:  # fmt: skip
     """Folds of (table, classes, weights), binned and counted; None where there are too few rows. Bins that were given
-    stay for all folds; others are chosen again, for they have seen the labels."""
+    stay for all folds; others are chosen again, for they have seen the labels. Columns of sparse tables that cannot
+    tell anything are left out unless ``every_column`` is needed."""
     table, classes, weights = rows
-    kept = np.flatnonzero(weights > 0)
-    if kept.size < _LEAST_ROWS or np.unique(classes[kept]).size < 2:
+    kept = weights > 0
+    if kept.sum() < _LEAST_ROWS or (np.bincount(classes, weights) > 0).sum() < 2:
         return None
-    chosen = kept[sample_rows(classes[kept], _MOST_ROWS, row_keys(table, seed)[kept])]
+    if kept.all():
+        chosen = sample_rows(classes, _MOST_ROWS, row_keys(table, seed))
+    else:
+        index = np.flatnonzero(kept)
+        chosen = index[sample_rows(classes[index], _MOST_ROWS, row_keys(table, seed)[index])]
     some = Table(table.dense, table.sparse, table._columns).rows(chosen)
     codes, counted = classes[chosen], weights[chosen]
     folds, order = [], []
     for learning, held in _dealt(some, codes, seed):
         own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
+        part, rest, quiet = (
+            TrainingRows(some.rows(learning), codes[learning], counted[learning]),
+            some.rows(held),
+            silent,
+        )
+        columns = None if bins_given or every_column else own.divisible(*part, n_classes)
+        if columns is not None:
+            part, rest = part._replace(table=part.table.some(columns)), rest.some(columns)
+            quiet = np.flatnonzero(np.isin(columns, silent))
         count = Counts.of if bins_given else Counts.learn
-        counts = count(own, some.rows(learning), codes[learning], counted[learning], n_classes).without(silent)
-        folds.append((own, counts, some.rows(held), codes[held]))
+        counts = count(own, *part, n_classes).without(quiet)
+        folds.append(TemperedFold(own, counts, rest, codes[held], columns))
         order.append(held)
     return TemperedRows(folds, counted[np.concatenate(order)], effective_rows(counted))
 

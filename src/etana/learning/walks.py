@@ -17,6 +17,7 @@ best under that model.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,14 +37,14 @@ _RIDGE = 0.1
 
 @dataclass(frozen=True)
 class Walks:
-    """Walks to their end, as arrays (walks, steps); a walk of d features has d + 1 states.
+    """Walks to their end, the states (S,) of one walk after those of the other; a walk of d features has d + 1 states.
 
     Attributes
     ----------
-    basis : array (walks, steps, F)
-    risks, prices, spent : arrays (walks, steps)
+    basis : array (S, F)
+    risks, prices, spent : arrays (S,)
         In units of the graph's scale.
-    decisions : array (walks, steps)
+    decisions : array (S,)
         Class that would be decided at each state.
     lengths : array (walks,)
         States of each walk.
@@ -61,73 +62,84 @@ class Walks:
         """The walks that ended at these nodes."""
         links, setting = graph.nodes.links, graph.setting
         lengths = links[ends, kernel.DEPTH] + 1
-        nodes = np.zeros((ends.size, int(lengths.max(initial=1))), dtype=np.int64)
-        kernel.trace(ends, links, nodes)
-        facts = graph.nodes.facts[: graph.n_nodes]
+        nodes = np.empty(int(lengths.sum()), dtype=np.int64)
+        kernel.trace(ends, links, np.cumsum(lengths), nodes)
         decided = np.empty(graph.n_nodes, dtype=np.int64)
         decide_rows(np.exp(graph.nodes.logs[: graph.n_nodes]), setting.regrets, decided)
-        return cls._of_states(facts[nodes], decided[nodes], lengths, setting.scale)
+        return cls._of_states(graph.nodes.facts[nodes], decided[nodes], lengths, setting.scale)
 
     @classmethod
     def _of_states(cls, facts: np.ndarray, decided: np.ndarray, lengths: np.ndarray, scale: float) -> Walks:
-        """From the facts (walks, steps, N_FACTS) of all states; see :mod:`etana.kernels.choice`."""
+        """From the facts (S, N_FACTS) of all states; see :mod:`etana.kernels.choice`."""
         return cls(
-            facts[..., choice.BASIS :], facts[..., choice.RISK], facts[..., choice.PRICE] / scale,
-            facts[..., choice.SPENT] / scale, decided, lengths,
+            np.ascontiguousarray(facts[:, choice.BASIS :]), facts[:, choice.RISK].copy(),
+            facts[:, choice.PRICE] / scale, facts[:, choice.SPENT] / scale, decided, lengths,
         )  # fmt: skip
 
     @classmethod
     def joined(cls, parts: list[Walks]) -> Walks:
         """Walks of several graphs together."""
-        steps = max(p.risks.shape[1] for p in parts)
+        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in cls.__dataclass_fields__))
 
-        def together(name: str) -> np.ndarray:
-            arrays = [getattr(p, name) for p in parts]
-            pads = [[(0, 0), (0, steps - a.shape[1])] + [(0, 0)] * (a.ndim - 2) for a in arrays]
-            return np.concatenate([np.pad(a, pad) for a, pad in zip(arrays, pads, strict=True)])
-
-        basis, risks, prices, spent, decisions = map(together, ("basis", "risks", "prices", "spent", "decisions"))
-        return cls(basis, risks, prices, spent, decisions, np.concatenate([p.lengths for p in parts]))
+    @cached_property
+    def _last(self) -> np.ndarray:
+        """The last state of each walk."""
+        return np.cumsum(self.lengths) - 1
 
     def going(self, rule: np.ndarray) -> np.ndarray:
-        """At which states (walks, steps) a rule goes on, if there is something to ask."""
-        # The test of kernels.choice.stops, for all states at once.
-        return (self.basis @ rule < 0) & (self.risks > self.prices) | (self.prices == 0)
+        """At which states (S,) a rule goes on, if there is something to ask."""
+        # The test of kernels.choice.stops, for all states at once. Not by BLAS: its threads would wait for one another.
+        return (np.einsum("sf,f->s", self.basis, rule) < 0) & (self.risks > self.prices) | (self.prices == 0)
+
+    def ends(self, going: np.ndarray) -> np.ndarray:
+        """The state at which a walk that has come to a state ends, (S,), if it goes on at these states."""
+        # A walk stops at its last state at the latest: there was nothing more to ask.
+        stopped = ~going
+        stopped[self._last] = True
+        at = np.flatnonzero(stopped)
+        return np.repeat(at, np.diff(at, prepend=-1))
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """The first state of each walk."""
+        return self._last - self.lengths + 1
+
+    def _stopped(self, rule: np.ndarray) -> np.ndarray:
+        """The state at which each walk stops under a rule."""
+        return self.ends(self.going(rule))[self._first]
 
     def stops(self, rule: np.ndarray) -> np.ndarray:
         """Position at which each walk stops under a rule."""
-        # A walk stops at its last state at the latest: there was nothing more to ask.
-        last = np.arange(self.risks.shape[1]) >= self.lengths[:, None] - 1
-        return (~self.going(rule) | last).argmax(axis=1)
+        return self._stopped(rule) - self._first
 
     def decided(self, rule: np.ndarray) -> np.ndarray:
         """The class that each walk decides for under a rule."""
-        return self.decisions[np.arange(self.lengths.size), self.stops(rule)]
+        return self.decisions[self._stopped(rule)]
 
     def costs(self, rule: np.ndarray, truth: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
         """What each walk really pays under a rule, features and mistakes, its class being known; ``mistakes`` in
         units of the scale."""
-        at = np.arange(self.lengths.size), self.stops(rule)
+        at = self._stopped(rule)
         return self.spent[at] + mistakes[truth, self.decisions[at]]
 
     def expected(self, rule: np.ndarray, weights: np.ndarray | None = None) -> float:
         """Mean cost under a rule, mistakes as the beliefs expect them; ``weights`` say how much each walk counts."""
-        at = np.arange(self.lengths.size), self.stops(rule)
+        at = self._stopped(rule)
         return float(np.average(self.spent[at] + self.risks[at], weights=weights))
 
 
 def fit_rule(walks: Walks, counted: np.ndarray | None = None) -> np.ndarray:
     """The rule with the least expected cost among those that backward regression meets; ``counted`` (walks,) says how
     much each walk counts, all alike if it is not given."""
-    steps = walks.risks.shape[1]
-    inside = np.arange(steps - 1) < walks.lengths[:, None] - 1
     # Free features are asked whatever the rule says, so their states teach it nothing.
-    paid = inside & (walks.prices[:, :-1] > 0)
-    if not paid.any():
+    charged = walks.prices > 0
+    charged[walks._last] = False
+    paid = np.flatnonzero(charged)
+    if not paid.size:
         return ASK_ON.copy()
-    basis, risks = walks.basis[:, :-1][paid], walks.risks[:, :-1][paid]
+    basis, risks = walks.basis[paid], walks.risks[paid]
     share = np.ones(walks.lengths.size) if counted is None else counted / counted.mean()
-    states = np.broadcast_to(share[:, None], paid.shape)[paid]
+    states = np.repeat(share, walks.lengths)[paid]
     # What remains to be paid varies about as much as the risk there; near certainty, where stops are decided, small
     # differences count. 0.02 keeps states that are all but certain from counting for everything.
     weights = np.sqrt(states / (risks + 0.02))
@@ -137,28 +149,29 @@ def fit_rule(walks: Walks, counted: np.ndarray | None = None) -> np.ndarray:
     gram = weighted.T @ weighted + ridge
     # The first round asks as long as the next feature could pay at all.
     going = (walks.risks > walks.prices) | (walks.prices == 0)
+    to_go = _to_go(walks, going)
     best, least = None, np.inf
     for _ in range(_ROUNDS):
         # Longstaff and Schwartz: costs to go are those of the walks themselves; only the decision is taken by the fit.
-        onward = walks.prices[:, :-1] + _to_go(walks, going)[:, 1:]
-        extra = (onward - walks.risks[:, :-1])[paid]
-        rule = np.linalg.solve(gram, weighted.T @ (extra * weights))
-        cost = walks.expected(rule, share)
+        extra = walks.prices[paid] + to_go[paid + 1] - risks
+        rule = np.linalg.solve(gram, np.einsum("sf,s->f", weighted, extra * weights))
+        before, going = going, walks.going(rule)
+        to_go = _to_go(walks, going)
+        cost = np.average(to_go[walks._first], weights=share)
         # Rounds need not come closer and closer; the best rule met is kept.
         if cost < least:
             best, least = rule, cost
-        going = walks.going(rule)
+        if np.array_equal(going, before):
+            break  # all rounds that would follow are this one again
     assert best is not None
     return best
 
 
 def _to_go(walks: Walks, going: np.ndarray) -> np.ndarray:
     """W_d: what each state of each walk pays from there, if it goes on at these states."""
-    out = walks.risks.copy()
-    for d in range(walks.risks.shape[1] - 2, -1, -1):
-        on = going[:, d] & (d < walks.lengths - 1)
-        out[on, d] = walks.prices[on, d] + out[on, d + 1]
-    return out
+    ends = walks.ends(going)
+    # What was spent at the end less what was spent here are the prices in between.
+    return walks.risks[ends] + (walks.spent[ends] - walks.spent)
 
 
 def follow(beliefs: Beliefs, policy: InstanceChoice, table: Table) -> Walks:
@@ -182,10 +195,6 @@ def follow(beliefs: Beliefs, policy: InstanceChoice, table: Table) -> Walks:
             after = knowledge.take(index).after(column, table.values(column, rows[index], beliefs.levels))
             todo.append((rows[index], after, (spent + facts[:, choice.PRICE])[index]))
     lengths = np.array([len(walk) for walk in states])
-    # Walks of different lengths, padded; lengths say what is meant.
-    every = np.zeros((n, int(lengths.max(initial=1)), choice.N_FACTS))
-    decisions = np.zeros(every.shape[:2], dtype=np.int64)
-    for row, walk in enumerate(states):
-        every[row, : len(walk)] = [facts for facts, _ in walk]
-        decisions[row, : len(walk)] = [decision for _, decision in walk]
+    every = np.array([facts for walk in states for facts, _ in walk]).reshape(-1, choice.N_FACTS)
+    decisions = np.array([decision for walk in states for _, decision in walk], dtype=np.int64)
     return Walks._of_states(every, decisions, lengths, policy.scale)

@@ -49,7 +49,7 @@ from etana.problem import Problem
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["ExactPolicy", "ExactSolver"]
+__all__ = ["ExactPolicy", "ExactSolver", "RoughBounds"]
 
 _FIRST_HORIZON = 64
 _KEPT_STAGES = 1024
@@ -59,6 +59,7 @@ _NOTHING = 1e-4  # share of the cost of deciding at once below which a cost is n
 _CORNER = 0.25  # share of what is at stake at the start below which a belief counts as close to a corner
 _FIRST_TAU = 0.5  # of the distance that is allowed
 _LEAST_TAU = 1e-12
+_ROUGH_POINTS = 1024
 
 
 class ExactSolver:
@@ -95,6 +96,56 @@ class ExactSolver:
                 "use solver='points', or 'auto' to choose by the number of classes"
             )
         return ExactPolicy(problem, _Induction(problem, self.tolerance, self.max_points))
+
+
+class RoughBounds:
+    """Lower bounds of many small problems that differ in their stages only; no policy is made of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its priors and mistakes are those of all.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        like = _Induction.__new__(_Induction)
+        like._set(problem, _ROUGH_POINTS)
+        self.decides = like._decides()
+        if not self.decides:
+            return
+        x, scale = like._coordinate(problem.priors[None, :])
+        self._prior, self._unit, self._floor = float(x[0]), float(scale[0]), problem.floor_cost
+        self._turned, self._weights = like.turned, like.weights[::-1] if like.turned else like.weights
+        self._least, self._ends = _CORNER * like.at_stake, like._terminal(None)
+        self._held, self._other = (kernel.Held(*np.empty((4, _ROUGH_POINTS))) for _ in range(2))
+        self._room = _room(_ROUGH_POINTS)
+
+    def lower(self, problem: Problem, tolerance: float) -> float:
+        """A cost that no policy for this problem can beat, and that the best one is above by about the tolerance."""
+        if not self.decides:
+            return -np.inf
+        cells = problem.cells[:, ::-1].copy() if self._turned else problem.cells
+        stages = kernel.Stages(cells, problem.offsets, problem.feature_costs[:, None] / self._weights)
+        held, m = self._held, _begin(self._held, *self._ends)
+        precision = kernel.Precision(_FIRST_TAU * tolerance, self._least)
+        scrap = np.empty((problem.n_features, 2))
+        m, _ = kernel.backward(stages, 0, problem.n_features, held, m, self._other, self._room, precision, scrap)
+        return float(np.interp(self._prior, held.xs[:m], held.vs[:m])) * self._unit + self._floor
+
+
+def _room(points: int) -> kernel.Room:
+    """Scratch for functions of so many breakpoints."""
+    at0, at1 = np.empty((2, points))
+    return kernel.Room(at0, at1, np.empty(_GUIDE, dtype=np.int64), np.empty((256, 10)))
+
+
+def _begin(held: kernel.Held, xs: np.ndarray, vs: np.ndarray) -> int:
+    """Hold the function that the last stage is followed by; how many breakpoints it has."""
+    m = xs.size
+    held.xs[:m], held.vs[:m] = xs, vs
+    # Stopping left and right of the middle.
+    held.up0[:m], held.up1[:m] = xs > 0.5, xs <= 0.5
+    return m
 
 
 class _Induction:
@@ -222,12 +273,7 @@ class _Induction:
     ) -> tuple[kernel.Held, int, float]:
         """Back up the function (xs, vs) of stage ``end`` to stage ``start``; the largest error of a chord."""
         held, other = (kernel.Held(*np.empty((4, self.max_points))) for _ in range(2))
-        m = xs.size
-        held.xs[:m], held.vs[:m] = xs, vs
-        # Stopping left and right of the middle.
-        held.up0[:m], held.up1[:m] = xs > 0.5, xs <= 0.5
-        at0, at1 = np.empty((2, self.max_points))
-        room = kernel.Room(at0, at1, np.empty(_GUIDE, dtype=np.int64), np.empty((256, 10)))
+        m, room = _begin(held, xs, vs), _room(self.max_points)
         precision = kernel.Precision(self.tau, _CORNER * self.at_stake)
         m, worst = kernel.backward(self.stages, start, end, held, m, other, room, precision, thresholds)
         return held, m, worst

@@ -57,17 +57,20 @@ class Graph:
     beliefs : PathCounts
     policy : InstanceChoice
         Its ``most_states`` is how many are remembered.
+    room : int
+        States that there is room for at first, at least.
     """
 
-    def __init__(self, beliefs: PathCounts, policy: InstanceChoice) -> None:
+    def __init__(self, beliefs: PathCounts, policy: InstanceChoice, room: int = 0) -> None:
         self.beliefs, self.policy = beliefs, policy
         self.most = int(policy.most_states)
         self.evidence = beliefs.evidence
         # The bound that holds at every belief: the largest divergence from the mean over the classes.
         self.offers = policy.offers(self.evidence.radius.max(axis=1, initial=0.0))
         self.setting = policy.setting
-        self.nodes = _room(min(_FIRST, self.most), 4 * _FIRST, beliefs.priors.size)
-        self._kept = np.zeros(2, dtype=np.int64)
+        room = max(room, _FIRST)
+        self.nodes = _room(min(room, self.most), 4 * room, 0, beliefs.priors.size)
+        self._kept = np.zeros(3, dtype=np.int64)
         self._plant()
 
     def _plant(self) -> None:
@@ -147,13 +150,16 @@ class Graph:
         old = self.nodes
         # Doubling: what is copied in all stays below twice what is held.
         nodes, pool, widest = len(old.links), old.children.size, choice.widest(self.evidence.offsets)
+        listed, n_rows = old.listed.size, self.evidence.codes.shape[1]
         if old.sizes[kernel.NODES] >= nodes and (beyond or nodes < self.most):
             nodes = 2 * nodes if beyond else min(2 * nodes, self.most)
         elif old.sizes[kernel.POOL] + widest > pool:
             pool = 2 * pool + widest
+        elif old.sizes[kernel.LISTED] + n_rows > listed and listed < kernel.MOST_LISTED:
+            listed = min(2 * listed + n_rows, kernel.MOST_LISTED)
         else:
             return False
-        new = _room(nodes, pool, self.beliefs.priors.size)
+        new = _room(nodes, pool, listed, self.beliefs.priors.size)
         for larger, array in zip(new, old, strict=True):
             larger[: len(array)] = array
         self.nodes = new
@@ -161,7 +167,7 @@ class Graph:
 
     def _forget(self) -> None:
         """Drop the states added since the graph was kept."""
-        nodes, pool = self._kept
+        nodes, pool, _ = self._kept
         self.nodes.sizes[:] = self._kept
         kept = self.nodes.children[:pool]
         # Links from states that stay to states that are forgotten lead nowhere now.
@@ -177,7 +183,7 @@ class Graph:
             while not kernel.expand(number, self.nodes, self.evidence, self.offers, self.setting, rows, cells):
                 self._make_room()
         nodes = self.nodes
-        parent, code, feature, what, first, depth, n_rows = nodes.links[number].tolist()
+        parent, code, feature, what, first, depth, n_rows, _ = nodes.links[number].tolist()
         n_values = self.n_values(feature) if feature >= 0 else 0
         return Node(
             number, parent, code, feature, what == kernel.STOPS, depth, n_rows,
@@ -241,10 +247,10 @@ class GraphPool:
             self.give_back(graph)
 
 
-def _room(nodes: int, pool: int, n_classes: int) -> Nodes:
-    """Arrays for so many nodes and children."""
+def _room(nodes: int, pool: int, listed: int, n_classes: int) -> Nodes:
+    """Arrays for so many nodes, children and listed rows."""
     return Nodes(
         np.empty((nodes, kernel.N_LINKS), dtype=np.int64), np.empty((nodes, n_classes)),
         np.zeros((nodes, choice.N_FACTS)), np.empty(pool, dtype=np.int64), np.empty((pool, n_classes)),
-        np.zeros(2, dtype=np.int64),
+        np.empty(listed, dtype=np.int32), np.zeros(3, dtype=np.int64),
     )  # fmt: skip
