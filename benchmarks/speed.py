@@ -4,9 +4,9 @@
     python benchmarks/speed.py limits cores      # some parts
     python benchmarks/speed.py --page            # only the page, from results that are there
 
-Parts: limits, news20, fits, growth, cores, solvers, alternatives, selectors, startup, cold. Each is a script that prints
-its table and keeps its figures in benchmarks/results. Without the paper's data (--data FOLDER, $ETANA_DATA or ../shared)
-what needs them is left out.
+Parts: limits, news20, fits, growth, cores, solvers, alternatives, selectors, startup, cold. Each is a script that
+prints its table and keeps its figures in benchmarks/results. Without the paper's data (--data FOLDER, $ETANA_DATA or
+../shared) what needs them is left out.
 """
 
 from __future__ import annotations
