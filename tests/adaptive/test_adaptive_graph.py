@@ -387,6 +387,6 @@ def test_lists_of_unusual_codes_change_no_state(seed, m):
         list(graph.retrace(given_lists.codes))
         graphs.append(graph)
     listed, plain = graphs
-    assert listed.n_nodes == plain.n_nodes > 20
+    assert listed.n_nodes == plain.n_nodes > 1
     for one, other in zip(listed.nodes[:3], plain.nodes[:3], strict=True):
         np.testing.assert_array_equal(one[: listed.n_nodes], other[: plain.n_nodes])

@@ -104,7 +104,7 @@ def start_server(tmp_path_factory):
         server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its loop would be in the way of other tests that run one
 def chromium():
     """A browser."""
     from driving import ARGUMENTS, CHROMIUM, playwright

@@ -19,7 +19,7 @@ from etana.errors import InputError
 from etana.judgement import Judgement
 from etana.learning.folds import TrainingRows, row_keys, sample_rows
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judged_walks import Walked
+from etana.learning.judged_walks import HeldOutRows
 from etana.learning.judging import NOTHING, Candidate, Known, judge
 from etana.learning.progress import progress_bar
 from etana.model import Model
@@ -329,7 +329,7 @@ def _every_class(
     return index, rows._replace(weights=weights).take(index)
 
 
-def _of_rows(known: np.ndarray, walked: Walked, index: np.ndarray, n: int) -> np.ndarray:
+def _of_rows(known: np.ndarray, walked: HeldOutRows, index: np.ndarray, n: int) -> np.ndarray:
     """What the rows of an index, of n, paid and were asked, and whether they were decided right; 0 for those of which
     it is not known, which do not count."""
     every = np.zeros((3, n))

@@ -19,7 +19,7 @@ from etana.errors import InputError
 from etana.judgement import Judgement
 from etana.learning.folds import row_keys
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judged_walks import Walked, judge_walks, take_through
+from etana.learning.judged_walks import HeldOutRows, judge_walks, take_through
 from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, best_beginning
 from etana.learning.progress import Tell, progress
 from etana.learning.regions import LearntRegions, best_within, learn_tree_stopping
@@ -119,7 +119,7 @@ class PrefixClassifier(AcquiringClassifier):
             )
         return self._learnt
 
-    def held_out(self) -> tuple[np.ndarray, Walked]:
+    def held_out(self) -> tuple[np.ndarray, HeldOutRows]:
         """Rows of the fit that it learnt from, and what each paid when neither classifiers nor rule had seen it."""
         learnt, model = self._walks(), self._solved()
         assert learnt.sources is not None

@@ -21,13 +21,13 @@ from etana.likelihood import effective_rows
 from etana.policies.tree import PolicyTree
 from etana.table import read_table
 
-__all__ = ["Walked", "judge_walks", "take_through"]
+__all__ = ["HeldOutRows", "judge_walks", "take_through"]
 
 _FOLDS = 5
 _DIGITS = 6  # of posteriors: what tells rows apart must not hang on the last bits
 
 
-class Walked(NamedTuple):
+class HeldOutRows(NamedTuple):
     """What each row pays and is asked, whether it is decided right, and what it pays if nothing is asked."""
 
     paid: np.ndarray
@@ -44,7 +44,7 @@ def judge_walks(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarr
     return Judgement.of_rows(*take_through(learnt, prices, mistakes), weights, effective_rows(weights))
 
 
-def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> Walked:
+def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> HeldOutRows:
     """Every row by a rule that had not seen it."""
     first = learnt.walks[0]
     n, codes = first.codes.size, first.codes
@@ -58,7 +58,7 @@ def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndar
         spent, asked[held], decided = _walk(_part(learnt, held, priors), tree)
         paid[held], right[held] = spent + mistakes[codes[held], decided], codes[held] == decided
         nothing[held] = mistakes[codes[held], (priors[0] @ mistakes).argmin()]
-    return Walked(paid, asked, right, nothing)
+    return HeldOutRows(paid, asked, right, nothing)
 
 
 def _shares(learnt: LearntRegions, region: int, rows: np.ndarray, n_classes: int) -> np.ndarray:
