@@ -73,6 +73,11 @@ SETTINGS = {
         etana.beliefs.prefixes.densities, "_TOWARDS_SPREAD", (100.0, 4.0, 25.0, 400.0),
         lambda: etana.CommitteeClassifier(splits=False), (*SMALL, "cube", "thyroid", "spambase"),
     ),
+    # Rows among which the order is looked for; --rows 3000.
+    "search": Setting(
+        etana.classifiers.committee, "_SEARCH_ROWS", (2000, 1000, 500),
+        lambda: etana.CommitteeClassifier(splits=False), ("spambase", "madelon"),
+    ),
     # Rows up to which order and members are made again without each fold.
     "nested": Setting(
         etana.classifiers.committee, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
