@@ -2,6 +2,7 @@
 
     python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
     python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
+    python benchmarks/frugal.py --only cube_nm --methods committee --splits 3 --price 0.02 -o results/dearer.csv
 
 A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had
 no part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
@@ -35,12 +36,12 @@ MADE: dict[str, tuple[Any, int]] = {
     **{f"switch{k}": (partial(switch, which=k), 3000) for k in (1, 2, 3)},
 }
 METHODS: dict[str, Any] = {
-    "frugal": lambda: etana.FrugalClassifier(),
-    "etana": lambda: etana.ETANAClassifier(),
-    "adaptive": lambda: etana.AdaptiveClassifier(),
-    "sequential": lambda: etana.SequentialClassifier(),
-    "committee": lambda: etana.CommitteeClassifier(),
-    "nothing": lambda: etana.SequentialClassifier(max_features=0),
+    "frugal": etana.FrugalClassifier,
+    "etana": etana.ETANAClassifier,
+    "adaptive": etana.AdaptiveClassifier,
+    "sequential": etana.SequentialClassifier,
+    "committee": etana.CommitteeClassifier,
+    "nothing": partial(etana.SequentialClassifier, max_features=0),
 }
 FIELDS = ("set", "split", "method", "cost", "accuracy", "features", "announced", "fit_seconds")
 
@@ -95,6 +96,7 @@ def main() -> None:
     options.add_argument("--only", default=",".join((*REAL, *MADE)))
     options.add_argument("--methods", default=",".join(METHODS))
     options.add_argument("--splits", type=int, default=20)
+    options.add_argument("--price", type=float, default=0.01, help="of a feature; another price needs another file")
     given = options.parse_args()
     lines = Lines(given.output, FIELDS)
     warnings.simplefilter("ignore")
@@ -102,7 +104,7 @@ def main() -> None:
         for split, part in enumerate(splits_of(name, given.data_dir, given.splits)):
             for method in given.methods.split(","):
                 if not lines.has(name, split, method):
-                    figures = measure(METHODS[method](), *part)
+                    figures = measure(METHODS[method](feature_costs=given.price), *part)
                     lines.add(name, split, method, *figures)
                     print(f"{name} {split} {method}: {figures[0]:.4f}", file=sys.stderr)
     summarise(lines.lines)
