@@ -103,7 +103,10 @@ def test_prices_and_words_of_ignored_columns_are_passed_over(tmp_path):
 
 @pytest.mark.parametrize(
     ("ignored", "message"),
-    [("nix", "--ignore nix: .* has no such column"), ("outcome", "--ignore outcome is the column with the class")],
+    [
+        ("nix", "--ignore or --keep nix: .* has no such column"),
+        ("outcome", "--ignore or --keep outcome is the column with the class"),
+    ],
 )
 def test_what_cannot_be_ignored(tmp_path, ignored, message):
     done = run("fit", messy(tmp_path), "--target", "outcome", "-o", tmp_path / "m", "--ignore", ignored, code=3)

@@ -37,10 +37,10 @@ def evidence(columns: Sequence[str], path: str, target: str, ignore: Sequence[st
         raise InputError(f"{path} has no column {target!r}; its columns are {', '.join(map(repr, columns))}")
     for name in ignore:
         if name == target:
-            raise InputError(f"--ignore {name} is the column with the class labels, --target; name other columns")
+            raise InputError(f"--ignore or --keep {name} is the column with the class labels, --target; name others")
         if name not in columns:
             raise InputError(
-                f"--ignore {name}: {path} has no such column; its columns are {', '.join(map(repr, columns))}"
+                f"--ignore or --keep {name}: {path} has no such column; its columns are {', '.join(map(repr, columns))}"
             )
     left = [name for name in columns if name != target and name not in ignore]
     if not left:
