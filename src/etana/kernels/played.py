@@ -86,7 +86,7 @@ def play(start, likely, features, first, regrets, per_level, stages, beliefs):
 
 @njit(nogil=True, cache=True)
 def settle(kept, tried, first, prices, onward):
-    """What instances pay from each stage on, from the last of ``prices`` to the first; ``onward`` after the last is given.
+    """What instances pay from each stage on, last to first; ``onward`` beyond the last of ``prices`` is given.
 
     Those up to a level stop and the others pay the price and go on: the level for which the mean cost is least. Stages
     up to ``first`` are those that were kept.
