@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -42,7 +42,7 @@ from etana.policies import ExactSolver, StoppingPolicy, solver_for
 from etana.policies.exact import RoughBounds
 from etana.problem import Problem
 
-__all__ = ["search_order"]
+__all__ = ["Ordered", "search_order"]
 
 _REACH = 0.01
 _MORE, _MOST_PLACES = 2, 24
@@ -66,13 +66,13 @@ def search_order(
     prices: ResolvedCosts,
     mistakes: np.ndarray,
     random_state: int = 0,
-) -> np.ndarray:
-    """Column indices in an order whose stopping problem has a low expected cost."""
+) -> Ordered:
+    """Column indices in an order whose stopping problem has a low expected cost, and the solution of that problem."""
     model = _Model(counts, likelihoods, priors, prices, mistakes, random_state)
     starts = _starts(model)
     decides = bool(np.ptp(mistakes, axis=1).any())
     if not decides or starts[0].size < 2:
-        return starts[0]
+        return Ordered(starts[0])
     start, policy = starts[0], model.solve(starts[0])
     for order in starts[1:]:
         other = model.solve(order)
@@ -86,7 +86,15 @@ def search_order(
         trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
         found = _improve(window, places, prices, trials, _trials_left(priors.size))
     order = np.concatenate([found, start[~np.isin(start, found)]])
-    return order if model.solve(order).costs_less(policy) else start
+    found_policy = model.solve(order)
+    return Ordered(order, found_policy) if found_policy.costs_less(policy) else Ordered(start, policy)
+
+
+class Ordered(NamedTuple):
+    """Column indices in the order of asking, and the policy that ``"auto"`` finds for them, if it was asked for one."""
+
+    order: np.ndarray
+    policy: StoppingPolicy | None = None
 
 
 @dataclass(frozen=True)

@@ -227,20 +227,25 @@ def _confused_pairs(points: list[np.ndarray]) -> np.ndarray:
 
 def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
     """Coefficients of the fitted cost to go, one row per stage, from the last to the first."""
+    from scipy.linalg.lapack import dposv  # not needed where policies are only followed
+
     horizon, n = len(points), model.priors.size
-    table = np.zeros((horizon, 2 * n + 1 + 2 * len(pairs)))
+    width = 2 * n + 1 + 2 * len(pairs)
+    table = np.zeros((horizon, width))
+    # Memory that is new at every stage would take as long to be had as the work in it.
+    room = np.empty(width * max(map(len, points), default=0))
     # Hundreds of small least-squares problems: threads inside each would only wait for one another.
     with threadpool_limits(limits=1, user_api="blas"):
         for k in range(horizon - 1, -1, -1):
             beliefs = _Beliefs(points[k])
             ahead = _ahead(table, k + 1, model.costs)
             target = model.costs[k] + beliefs.back_up(model.stage(k), model.regrets, pairs, *ahead)[0]
-            x = np.empty((table.shape[1], len(points[k])))
+            x = room[: width * target.size].reshape(width, target.size)
             kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x)
             # A little ridge: functions of pairs that never meet are all zero at some stages.
             gram = x @ x.T
-            gram[np.diag_indices_from(gram)] += _RIDGE * len(target)
-            table[k] = np.linalg.solve(gram, x @ target)
+            gram[np.diag_indices_from(gram)] += _RIDGE * target.size
+            table[k] = dposv(gram, x @ target)[1]
     return table
 
 
