@@ -28,7 +28,7 @@ def choose_order(
     ordering: Any, counts: Counts, likelihoods: np.ndarray, priors: np.ndarray, prices: ResolvedCosts,
     mistakes: np.ndarray, seed: int = 0,
 ) -> Ordered:  # fmt: skip
-    """Column indices of the features that can change a belief, in the order of asking; a search solves it on the way."""
+    """Column indices of the features that can change a belief, in the order of asking; a search adds its policy."""
     useful = telling(likelihoods, counts.offsets, priors)
     if not isinstance(ordering, str):
         order = order_features(ordering, counts, likelihoods, priors, prices.full)
