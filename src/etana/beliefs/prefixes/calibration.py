@@ -2,9 +2,9 @@
 
     r_i = ((1 - e) p_i + e prior_i) / prior_i          q_i  proportional to  prior_i r_i^t
 
-with t chosen so that the log loss of held-out rows is least. r_i is what the values say for class i; t below 1 says that
-the classifier is surer of it than it should be, and t = 0 leaves the prior: who doubts the evidence does not doubt that
-a rare class is rare. e is small: it keeps a class that no neighbour or tree voted for from being impossible.
+with t chosen so that the log loss of held-out rows is least. r_i is what the values say for class i; t below 1 says
+that the classifier is surer of it than it should be, and t = 0 leaves the prior: who doubts the evidence does not doubt
+that a rare class is rare. e is small: it keeps a class that no neighbour or tree voted for from being impossible.
 """
 
 from __future__ import annotations
