@@ -2,8 +2,8 @@
 
 The cost of an instance is the tests that were bought plus the mistake. It is divided by what buying every test costs,
 discounts counted, plus the share of the rarer classes in the test part times the largest mistake, and given in percent;
-lower is better. Every set has ready-made splits. Attributes are category codes: bins are one for each code, and who
-chooses bins or encodings by itself is given the codes as labels, as a user's table has them.
+lower is better. Every set has ready-made splits. Attributes are category codes, most of them of ranges in order; bins
+are one for each code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ METHODS = (
     "nothing", "streed", "streed-4", "frugal", "adaptive", "etana-cost", "etana-information", "etana", "sequential",
     "committee",
 )  # fmt: skip
-_BY_LABELS = ("frugal", "sequential", "committee")  # who takes no bins
 # STreeD at depth 3 as it was measured elsewhere, to see that it is run here as it should be.
 STREED = {
     "heart": (3.99, 7.05, 15.93),
@@ -66,8 +65,7 @@ def prepare(cell: Cell, data_dir: str | None) -> Callable[[], list[Record]]:
 def _split(cell: Cell, bench: CostBench, part: int) -> Record:
     """One split: normalised cost, its two parts, features and seconds."""
     mistakes = bench.mistakes[str(dict(cell.parameters)["level"])]
-    kind = np.str_ if cell.method in _BY_LABELS else np.float64
-    X, X_test = bench.X_train[part].astype(kind), bench.X_test[part].astype(kind)
+    X, X_test = bench.X_train[part].astype(np.float64), bench.X_test[part].astype(np.float64)
     y, y_test = bench.y_train[part], bench.y_test[part]
     setting = Setting(
         len(mistakes), bench.column_costs, seed=cell.seed, misclassification_costs=mistakes, binner=_codes(bench)

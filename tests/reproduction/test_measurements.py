@@ -241,28 +241,6 @@ def test_costs_are_tests_and_mistakes(data_dir):
         assert record["cost"] < 35.77  # buying nothing
 
 
-def test_who_takes_no_bins_is_given_codes_as_labels(data_dir, monkeypatch):
-    seen = {}
-
-    class Asks(Nothing):
-        def fit(self, X, y):
-            seen[self.named] = X.dtype.kind
-            return super().fit(X, y)
-
-    def method_of(name):
-        def make(setting):
-            method = Asks(setting.misclassification_costs)
-            method.named = name
-            return method
-
-        return type("Method", (), {"make": staticmethod(make)})
-
-    monkeypatch.setattr(costbench, "method_of", method_of)
-    for method in ("frugal", "sequential", "committee", "adaptive", "streed"):
-        prepare(Cell("costbench", "flare", method, {"level": "high", "splits": 1}), data_dir)()
-    assert "".join(seen.values()) == "UUUff"
-
-
 def test_dollars_count_the_panel_and_mistakes(data_dir):
     everything = prepare(Cell("dollars", "bupa", "all-features", {"multiple": 2.0}), data_dir)()
     for record in everything:

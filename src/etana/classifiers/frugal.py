@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from etana.classifiers.adaptive import AdaptiveClassifier
-from etana.classifiers.base import AcquiringClassifier
+from etana.classifiers.base import AcquiringClassifier, BinnedClassifier
 from etana.classifiers.committee import CommitteeClassifier
 from etana.classifiers.fixed import ETANAClassifier
 from etana.classifiers.sequential import SequentialClassifier
@@ -25,7 +25,16 @@ from etana.learning.progress import progress_bar
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
-from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike, Unchanged
+from etana.typing import (
+    ArrayLike,
+    BinningLike,
+    FeatureCostsLike,
+    Identifiers,
+    MistakeCostsLike,
+    RandomState,
+    TableLike,
+    Unchanged,
+)
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -72,6 +81,8 @@ class FrugalClassifier(AcquiringClassifier):
         Columns that number the rows and are no evidence; ``"auto"`` finds them, with a warning, ``[]`` keeps all.
     exportable : bool
         Only candidates over bins, whose policies :func:`etana.export` can write; others are programs, not tables.
+    binning : {"supervised", "quantile", "uniform", "published"} or a fitted Binner
+        Bins of the candidates over bins; the others see the values themselves.
 
     Attributes
     ----------
@@ -123,6 +134,7 @@ class FrugalClassifier(AcquiringClassifier):
         random_state: RandomState = None,
         identifiers: Identifiers = "auto",
         exportable: bool = False,
+        binning: BinningLike = "supervised",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -132,8 +144,10 @@ class FrugalClassifier(AcquiringClassifier):
         self.random_state = random_state
         self.identifiers = identifiers
         self.exportable = exportable
+        self.binning = binning
 
     _parameters: ClassVar = {
+        "binning": BinnedClassifier._parameters["binning"],
         "exportable": flag,
         "effort": one_of("fast", "auto", "best"),
         "n_jobs": either(whole(), none),
@@ -269,11 +283,12 @@ class FrugalClassifier(AcquiringClassifier):
             "feature_costs": self.feature_costs, "misclassification_costs": self.misclassification_costs,
             "identifiers": identifiers, "random_state": seed,
         }  # fmt: skip
+        binned = {**given, "binning": self.binning}
         kinds: dict[str, Callable[[], Any]] = {
             NOTHING: lambda: self._asks_nothing(given),
-            _ONE_ORDER: lambda: ETANAClassifier(**given),
-            _BY_INSTANCE: lambda: AdaptiveClassifier(**given),
-            _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **given),
+            _ONE_ORDER: lambda: ETANAClassifier(**binned),
+            _BY_INSTANCE: lambda: AdaptiveClassifier(**binned),
+            _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **binned),
             _PREFIXES: lambda: SequentialClassifier(**given),
             _COMMITTEE: lambda: CommitteeClassifier(splits=splits, **given),
         }
