@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from etana.kernels import sketches as kernel
 from etana.table import Table
 from etana.threads import over_chunks
 
-__all__ = ["Column", "read_columns"]
+__all__ = ["Column", "read_columns", "sort"]
 
 _AT_ONCE = 2**20  # numbers that are copied out of a table stored by row
 _LEAST = 8  # columns that one cache line of such a table covers
@@ -46,16 +47,14 @@ class Column:
         if not values.size:
             return np.empty(0), np.empty(0)
         if weights is None:
-            values = np.sort(values)
-        else:
-            order = np.argsort(values, kind="stable")
-            values, weights = values[order], weights[order]
+            seen, mass = np.empty(values.size), np.empty(values.size)
+            n = kernel.count_equal(sort(values), seen, mass)
+            return seen[:n], mass[:n]
+        order = np.argsort(values, kind="stable")
+        values, weights = values[order], weights[order]
         firsts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-        if weights is None:
-            mass = np.diff(firsts, append=values.size).astype(np.float64)
-        else:
-            mass = np.add.reduceat(weights, firsts)
-        return values[firsts] + 0.0, mass  # + 0.0: there is one zero, and it has no sign
+        # + 0.0: there is one zero, and it has no sign
+        return values[firsts] + 0.0, np.add.reduceat(weights, firsts)
 
     def range(self) -> tuple[float, float]:
         """Smallest and largest finite value; (inf, -inf) if there is none."""
@@ -64,6 +63,13 @@ class Column:
         if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
             values = values[np.isfinite(values)]
         return float(np.min(values, initial=low)) + 0.0, float(np.max(values, initial=high)) + 0.0
+
+
+def sort(values: np.ndarray) -> np.ndarray:
+    """Values (m,), none of them missing, in order."""
+    out, drawers = np.empty(values.size), np.empty(values.size, dtype=np.int64)
+    spread = kernel.sort_spread(values, drawers, np.empty(values.size + 1, dtype=np.int64), out)
+    return out if spread else np.sort(values)
 
 
 def read_columns(table: Table, weights: np.ndarray, visit: Callable[[Column], None]) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from etana.binning import SAMPLE
 from etana.distributed.columns import Column, read_columns
+from etana.kernels import sketches as kernel
 from etana.table import Table
 from etana.threads import over_chunks
 
@@ -139,9 +140,6 @@ def _shorten(values: np.ndarray, weights: np.ndarray, size: int) -> _Pairs:
     """At most ``size`` of the values, and the largest weight that moved past a rank."""
     if values.size <= size:
         return values, weights, 0.0
-    reached = np.cumsum(weights)
-    cells = np.floor(reached * (size / reached[-1]))
-    cells[-1] = size
-    stay = np.flatnonzero(np.diff(cells, prepend=0.0) > 0)
-    taken = np.diff(reached[stay], prepend=0.0)
-    return values[stay], taken, float((taken - weights[stay]).max())
+    stay, taken = np.empty(size), np.empty(size)
+    n, error = kernel.shorten(values, weights, size, stay, taken)
+    return stay[:n], taken[:n], float(error)
