@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etana.distributed import Sketch
-from etana.distributed.columns import Column, sort
+from etana.distributed.columns import Column, Room
 from etana.distributed.merging import FAN_IN, reduce_stream
 from etana.kernels import sketches as kernel
 from etana.table import read_table
@@ -121,6 +121,23 @@ def test_lists_are_shortened_as_the_slow_twin_does(seed, size, whole):
     assert error == expected[2]
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([1, 9]))
+def test_lists_are_merged_as_the_slow_twin_does(seed, n_lists, decimals):
+    """Fractions too, to the last bit, wherever a value is in several lists."""
+    rng = np.random.default_rng(seed)
+    lists = [np.unique(rng.normal(size=rng.integers(0, 60)).round(decimals)) for _ in range(n_lists)]
+    values, weights = np.concatenate(lists), rng.random(sum(v.size for v in lists))
+    ends = np.cumsum([v.size for v in lists])
+    out, mass = np.empty(values.size), np.empty(values.size)
+    n = kernel.merge_sorted(values, weights, ends - [v.size for v in lists], ends, out, mass)
+    order = np.argsort(values, kind="stable")
+    expected, firsts = np.unique(values[order], return_index=True)
+    assert out[:n].tobytes() == expected.tobytes()
+    if values.size:
+        assert mass[:n].tobytes() == np.add.reduceat(weights[order], firsts).tobytes()
+
+
 SPREADS = {
     "even": lambda rng, m: rng.random(m),
     "normal": lambda rng, m: rng.normal(size=m),
@@ -140,7 +157,7 @@ SPREADS = {
 @pytest.mark.parametrize("spread", SPREADS)
 def test_values_are_sorted_and_counted_however_they_lie(spread, m):
     values = SPREADS[spread](np.random.default_rng(m), m)
-    np.testing.assert_array_equal(sort(values), np.sort(values))
+    np.testing.assert_array_equal(Room(m).sort(values), np.sort(values))
     seen, mass = Column(0, values, None, 0.0, False).distinct()
     expected = np.unique(values + 0.0, return_counts=True)
     assert seen.tobytes() == expected[0].tobytes()
@@ -151,4 +168,4 @@ def test_values_are_sorted_and_counted_however_they_lie(spread, m):
 def test_values_that_lie_as_usual_are_put_into_drawers(spread):
     """The rest is sorted by NumPy; these are what the drawers are for."""
     values = SPREADS[spread](np.random.default_rng(0), 5000)
-    assert kernel.sort_spread(values, np.empty(5000, np.int64), np.empty(5001, np.int64), np.empty(5000))
+    assert kernel.sort_spread(values, np.empty(5000, np.int32), np.empty(5001, np.int32), np.empty(5000))

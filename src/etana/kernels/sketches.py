@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from etana.kernels.compiling import njit
-from etana.kernels.copying import clear
+from etana.kernels.copying import clear, copy
 
 PATIENCE = 16  # moves per value after which values count as badly spread
 SKEWED = 1 / 16  # where the mean lies between the ends, at most
@@ -20,7 +20,7 @@ LARGEST = np.finfo(np.float64).max
 
 @njit(nogil=True, cache=True)
 def place_by_value(values, low, scale, drawers):
-    """Drawers int64 (m,) of values, as far above the lowest as these are."""
+    """Drawers int32 (m,) of values, as far above the lowest as these are."""
     for r in range(values.size):
         drawers[r] = int((values[r] - low) * scale)
 
@@ -43,7 +43,7 @@ def place_by_bits(values, bits, n_drawers, drawers):
 def sort_spread(values, drawers, starts, out):
     """Sort ``values`` float64 (m,), none of them NaN, into ``out``; False if they are too badly spread.
 
-    ``drawers`` int64 (m,) and ``starts`` int64 (d + 1,), for d drawers, are room.
+    ``drawers`` int32 (m,) and ``starts`` int32 (d + 1,), for d drawers, are room.
     """
     low, high, total, n = values[0], values[0], 0.0, starts.size - 1
     for r in range(values.size):
@@ -86,7 +86,7 @@ def sort_nearly_sorted(values, patience):
 def count_equal(values, out_values, out_mass):
     """Different values and how often each occurs, of ``values`` float64 (m,), m > 0, that are sorted; how many.
 
-    There is one zero, and it has no sign.
+    There is one zero, and it has no sign. The different values may take the place of the others.
     """
     n = 0
     for r in range(values.size):
@@ -103,8 +103,12 @@ def shorten(values, mass, size, out_values, out_mass):
     """At most ``size`` of the sorted values, with the weight up to each; how many, and the most that moved past a rank.
 
     The scale of ranks is cut into ``size`` cells; of the values whose ranks end in one cell the last stays, that is the
-    one before the first that ends in a later cell.
+    one before the first that ends in a later cell. No more values than that stay as they are.
     """
+    if values.size <= size:
+        copy(values, out_values)
+        copy(mass, out_mass)
+        return values.size, 0.0
     total = 0.0
     for r in range(values.size):
         total += mass[r]
@@ -118,3 +122,28 @@ def shorten(values, mass, size, out_values, out_mass):
             last, cell = reached, ends
             n += 1
     return n, error
+
+
+@njit(nogil=True, cache=True)
+def merge_sorted(values, mass, heads, ends, out_values, out_mass):
+    """One sorted list of different values from several, list i being entries heads[i]..ends[i]-1; how many there are.
+
+    Weights of equal values are added in the order of the lists, those after the first before they are added to it.
+    ``heads`` int64 (k,) move on to the ends.
+    """
+    n = 0
+    while True:
+        first, least = -1, np.inf
+        for i in range(heads.size):
+            if heads[i] < ends[i] and (first < 0 or values[heads[i]] < least):
+                first, least = i, values[heads[i]]
+        if first < 0:
+            return n
+        rest = 0.0
+        for i in range(first + 1, heads.size):
+            if heads[i] < ends[i] and values[heads[i]] == least:
+                rest += mass[heads[i]]
+                heads[i] += 1
+        out_values[n], out_mass[n] = least, mass[heads[first]] + rest
+        heads[first] += 1
+        n += 1
