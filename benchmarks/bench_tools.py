@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
@@ -52,6 +53,31 @@ def made_data(rows: int, columns: int, classes: int = 2, seed: int = 0, dtype: A
         rng.standard_normal(part.shape, dtype=dtype, out=part)
         part += means[y[a : a + 50_000]]
     return X, y
+
+
+class Lines:
+    """Figures in a CSV file, a line each. A new line is written at once, so that a run goes on where it was stopped."""
+
+    def __init__(self, path: str, fields: tuple[str, ...]) -> None:
+        self.path, self.fields, self.lines = Path(path), fields, []
+        if self.path.exists():
+            with self.path.open(newline="") as file:
+                self.lines = list(csv.DictReader(file))
+
+    def has(self, *values: Any) -> bool:
+        """Whether there is a line that begins with these."""
+        begins = [str(value) for value in values]
+        return any([line[name] for name in self.fields[: len(begins)]] == begins for line in self.lines)
+
+    def add(self, *values: Any) -> None:
+        """One more line."""
+        new = not self.path.exists()
+        self.lines.append({name: str(value) for name, value in zip(self.fields, values, strict=True)})
+        with self.path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, self.fields)
+            if new:
+                writer.writeheader()
+            writer.writerow(self.lines[-1])
 
 
 def peak_megabytes() -> float:

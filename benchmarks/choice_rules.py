@@ -12,12 +12,10 @@ candidate it takes, and what that one pays: a candidate replaces the default if 
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 import warnings
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from sklearn.model_selection import train_test_split
 
 import etana
 import etana.classifiers.frugal
+from bench_tools import Lines
 from etana.learning.judging import NOTHING, Judged, judge
 from settings import rows_of
 
@@ -106,28 +105,17 @@ def main() -> None:
     options.add_argument("--only", default=",".join(SETS))
     options.add_argument("--draws", type=int, default=5)
     given = options.parse_args()
-    path = Path(given.output)
-    lines = list(csv.DictReader(path.open())) if path.exists() else []
-    done = {(line["set"], line["draw"]) for line in lines}
+    lines = Lines(given.output, FIELDS)
     warnings.simplefilter("ignore")
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        for name in given.only.split(","):
-            for draw in range(given.draws):
-                if (name, str(draw)) in done:
-                    continue
-                judged, costs = judged_and_paid(*parts_of(name, given.data_dir, draw))
-                for clear, earned in RULES:
-                    cost = costs[choose(judged, clear, earned)]
-                    figures = (name, str(draw), str(clear), str(earned), str(cost))
-                    lines.append(dict(zip(FIELDS, figures, strict=True)))
-                    writer.writerow(lines[-1])
-                file.flush()
-                print(name, draw, {key: round(cost, 4) for key, cost in costs.items()}, file=sys.stderr)
-    summarise(lines)
+    for name in given.only.split(","):
+        for draw in range(given.draws):
+            if lines.has(name, draw):
+                continue
+            judged, costs = judged_and_paid(*parts_of(name, given.data_dir, draw))
+            for clear, earned in RULES:
+                lines.add(name, draw, clear, earned, costs[choose(judged, clear, earned)])
+            print(name, draw, {key: round(cost, 4) for key, cost in costs.items()}, file=sys.stderr)
+    summarise(lines.lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
     python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
+    python benchmarks/frugal.py --only cube_nm --methods committee --splits 3 --price 0.02 -o results/dearer.csv
 
 A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had
 no part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
@@ -12,19 +13,18 @@ the other methods with their standard errors, and paid over announced.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import etana
+from bench_tools import Lines
 from halves import splits_for_figures
 from made_sets import cube, cube_nm, switch
 
@@ -36,12 +36,12 @@ MADE: dict[str, tuple[Any, int]] = {
     **{f"switch{k}": (partial(switch, which=k), 3000) for k in (1, 2, 3)},
 }
 METHODS: dict[str, Any] = {
-    "frugal": lambda: etana.FrugalClassifier(),
-    "etana": lambda: etana.ETANAClassifier(),
-    "adaptive": lambda: etana.AdaptiveClassifier(),
-    "sequential": lambda: etana.SequentialClassifier(),
-    "committee": lambda: etana.CommitteeClassifier(),
-    "nothing": lambda: etana.SequentialClassifier(max_features=0),
+    "frugal": etana.FrugalClassifier,
+    "etana": etana.ETANAClassifier,
+    "adaptive": etana.AdaptiveClassifier,
+    "sequential": etana.SequentialClassifier,
+    "committee": etana.CommitteeClassifier,
+    "nothing": partial(etana.SequentialClassifier, max_features=0),
 }
 FIELDS = ("set", "split", "method", "cost", "accuracy", "features", "announced", "fit_seconds")
 
@@ -57,15 +57,14 @@ def splits_of(name: str, data_dir: str | None, n_splits: int) -> Iterator[tuple[
     yield from splits_for_figures(data, n_splits)
 
 
-def measure(clf: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> dict[str, float]:
-    """What one fit pays on test rows."""
+def measure(clf: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> tuple[float, ...]:
+    """What one fit pays on test rows: the last five fields."""
     started = time.process_time()
     clf.fit(X, y)
     seconds = time.process_time() - started
     walk = clf.acquire(X_test)
     wrong = walk.labels != y_test
-    figures = (walk.costs + wrong).mean(), 1 - wrong.mean(), walk.n_features.mean(), clf.expected_cost_, seconds
-    return dict(zip(FIELDS[3:], map(float, figures), strict=True))
+    return (walk.costs + wrong).mean(), 1 - wrong.mean(), walk.n_features.mean(), clf.expected_cost_, seconds
 
 
 def summarise(lines: list[dict[str, str]]) -> None:
@@ -97,26 +96,18 @@ def main() -> None:
     options.add_argument("--only", default=",".join((*REAL, *MADE)))
     options.add_argument("--methods", default=",".join(METHODS))
     options.add_argument("--splits", type=int, default=20)
+    options.add_argument("--price", type=float, default=0.01, help="of a feature; another price needs another file")
     given = options.parse_args()
-    path = Path(given.output)
-    lines = list(csv.DictReader(path.open())) if path.exists() else []
-    done = {(line["set"], int(line["split"]), line["method"]) for line in lines}
+    lines = Lines(given.output, FIELDS)
     warnings.simplefilter("ignore")
     for name in given.only.split(","):
         for split, part in enumerate(splits_of(name, given.data_dir, given.splits)):
             for method in given.methods.split(","):
-                if (name, split, method) in done:
-                    continue
-                line = {"set": name, "split": split, "method": method, **measure(METHODS[method](), *part)}
-                lines.append({key: str(value) for key, value in line.items()})
-                new = not path.exists()
-                with path.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, FIELDS)
-                    if new:
-                        writer.writeheader()
-                    writer.writerow(line)
-                print(f"{name} {split} {method}: {line['cost']:.4f}", file=sys.stderr)
-    summarise(lines)
+                if not lines.has(name, split, method):
+                    figures = measure(METHODS[method](feature_costs=given.price), *part)
+                    lines.add(name, split, method, *figures)
+                    print(f"{name} {split} {method}: {figures[0]:.4f}", file=sys.stderr)
+    summarise(lines.lines)
 
 
 if __name__ == "__main__":

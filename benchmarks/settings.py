@@ -12,13 +12,11 @@ mean over all sets is the default, and of equals the one that asks for less work
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +26,11 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 import etana
 import etana.beliefs.prefixes.densities
 import etana.classifiers.committee
-import etana.classifiers.frugal
-import etana.learning.judging
+import etana.classifiers.prefixed
 import etana.learning.prefixes
 import etana.learning.regions
 import etana.learning.temperature
+from bench_tools import Lines
 from halves import rows_for_settings
 from made_sets import cube, cube_nm, switch
 
@@ -80,16 +78,12 @@ SETTINGS = {
     ),
     # Rows up to which order and members are made again without each fold.
     "nested": Setting(
-        etana.classifiers.committee, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
+        etana.classifiers.prefixed, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
     ),
     # Standard errors by which a split has to pay.
     "splits": Setting(
         etana.learning.regions, "_CLEAR", (2.0, 1.0, 1.5, 2.5), etana.CommitteeClassifier,
         ("heart", "pima", "breast_cancer", "cube", "cube_nm", "switch2"),
-    ),
-    # Standard errors by which a candidate has to be cheaper than the default one.
-    "candidates": Setting(
-        etana.learning.judging, "_CLEAR", (0.5, 0.0, 1.0, 2.0, math.inf), etana.FrugalClassifier, (*SMALL, "cube")
     ),
 }  # fmt: skip
 
@@ -110,50 +104,20 @@ def paid(clf: Any, X: Any, y: np.ndarray, X_held: Any, y_held: np.ndarray) -> fl
     return float((walk.costs + (walk.labels != y_held)).mean())
 
 
-def paid_by_choice(values: tuple[Any, ...], X: Any, y: np.ndarray, X_held: Any, y_held: np.ndarray) -> list[float]:
-    """What held-out rows pay by the candidate that each value chooses: all see one judgement of the candidates."""
-    seen: list[Any] = []
-
-    def judge(*args: Any) -> Any:
-        seen.append((args[1], etana.learning.judging.judge(*args)))
-        return seen[-1][1]
-
-    etana.classifiers.frugal.judge, kept = judge, etana.classifiers.frugal.judge
-    etana.FrugalClassifier().fit(X, y)
-    etana.classifiers.frugal.judge = kept
-    makers, judged = seen[0]
-    costs: dict[str, float] = {}
-    out = []
-    for value in values:
-        etana.learning.judging._CLEAR = value
-        name = judged.choose()
-        if name not in costs:
-            costs[name] = paid(makers[name](), X, y, X_held, y_held)
-        out.append(costs[name])
-    etana.learning.judging._CLEAR = values[0]
-    return out
-
-
-def lines_of(key: str, name: str, given: argparse.Namespace, done: set[tuple[str, str, str]]) -> Iterator[dict]:
+def measure(key: str, name: str, given: argparse.Namespace, lines: Lines) -> None:
     """What each value pays on each fold."""
     setting = SETTINGS[key]
     X, y = rows_of(name, given.data_dir, given.rows)
     default = getattr(setting.module, setting.name)
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=given.repeats, random_state=0)
     for fold, (train, held) in enumerate(folds.split(np.zeros(len(y)), y)):
-        if (key, name, str(fold)) in done:
+        if lines.has(key, name, fold):
             continue
-        part = X[train], y[train], X[held], y[held]
-        if key == "candidates":
-            costs = paid_by_choice(setting.values, *part)
-        else:
-            costs = []
-            for value in setting.values:
-                setattr(setting.module, setting.name, value)
-                costs.append(paid(setting.make(), *part))
-                setattr(setting.module, setting.name, default)
-        for value, cost in zip(setting.values, costs, strict=True):
-            yield dict(zip(FIELDS, (key, name, str(fold), str(value), str(cost)), strict=True))
+        for value in setting.values:
+            setattr(setting.module, setting.name, value)
+            cost = paid(setting.make(), X[train], y[train], X[held], y[held])
+            setattr(setting.module, setting.name, default)
+            lines.add(key, name, fold, value, cost)
 
 
 def summarise(lines: list[dict[str, str]]) -> None:
@@ -183,25 +147,14 @@ def main() -> None:
     options.add_argument("--repeats", type=int, default=4)
     options.add_argument("--rows", type=int, default=1000, help="most rows of a set")
     given = options.parse_args()
-    path = Path(given.output)
-    lines = list(csv.DictReader(path.open())) if path.exists() else []
-    done = {(line["setting"], line["set"], line["fold"]) for line in lines}
+    lines = Lines(given.output, FIELDS)
     warnings.simplefilter("ignore")
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        for key in given.only.split(","):
-            for name in SETTINGS[key].sets:
-                if given.sets and name not in given.sets.split(","):
-                    continue
-                for line in lines_of(key, name, given, done):
-                    lines.append(line)
-                    writer.writerow(line)
-                    file.flush()
+    for key in given.only.split(","):
+        for name in SETTINGS[key].sets:
+            if not given.sets or name in given.sets.split(","):
+                measure(key, name, given, lines)
                 print(key, name, file=sys.stderr)
-    summarise(lines)
+    summarise(lines.lines)
 
 
 if __name__ == "__main__":

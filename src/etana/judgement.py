@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
-__all__ = ["Judgement", "error_of_mean"]
+__all__ = ["HeldOutRows", "Judgement", "error_of_mean"]
+
+
+class HeldOutRows(NamedTuple):
+    """What rows paid by something that had not seen them: what each pays and is asked, whether it is decided right, and
+    what it pays if nothing is asked."""
+
+    paid: np.ndarray
+    asked: np.ndarray
+    right: np.ndarray
+    nothing: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -365,7 +365,7 @@ def test_progress_is_shown_on_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "FrugalClassifier: fitted" in err
-    assert "12/12" in err  # two candidates, five folds, and the last fit
+    assert "11/11" in err  # two candidates, five folds, and the last fit
 
 
 @pytest.mark.parametrize(
@@ -382,22 +382,59 @@ def test_parameters_are_refused_before_any_work(given, words):
         fast(**given).fit(*signal(20))
 
 
-def test_of_many_rows_a_committee_is_judged_by_its_own_held_out_walks(quick, monkeypatch):
-    monkeypatch.setattr(frugal, "_MANY", 150)
-    X, y = signal(240)
+MANY = {"feature_costs": 0.01, "misclassification_costs": [[0, 1], [4, 0]]}
+
+
+def many():
+    """Rows of which some count for nothing."""
     weights = np.ones(240)
     weights[::6] = 0.0
-    given = {"feature_costs": 0.01, "misclassification_costs": [[0, 1], [4, 0]]}
-    clf = FrugalClassifier(**given).fit(X, y, weights)
-    committee = clf._maker("committee", clf._seed(), [])().fit(X, y, weights)
-    row = next(row for row in clf.comparison_ if row.name == "committee")
-    # What the committee announces itself, of the rows that count.
-    assert row.cost == pytest.approx(committee.expected_cost_)
-    assert row.features == pytest.approx(committee.expected_n_features_)
+    return *signal(240), weights
+
+
+@pytest.mark.parametrize("name", ["committee", "path counts, by instance"])
+def test_of_many_rows_candidates_are_judged_by_their_own_held_out_walks(name, quick, monkeypatch):
+    monkeypatch.setattr(frugal, "_MANY", 150)
+    X, y, weights = many()
+    clf = FrugalClassifier(**MANY).fit(X, y, weights)
+    candidate = clf._maker(name, clf._seed(), [])().fit(X, y, weights)
+    row = next(row for row in clf.comparison_ if row.name == name)
+    # What the candidate announces itself, of the rows that count.
+    assert row.cost == pytest.approx(candidate.expected_cost_)
+    assert row.features == pytest.approx(candidate.expected_n_features_)
     assert row.seconds > 0
-    rows, walked = committee.held_out()
+
+
+@pytest.mark.parametrize("kind", [etana.CommitteeClassifier, etana.AdaptiveClassifier])
+@pytest.mark.parametrize("n", [240, 120])  # of the fewer, rows walk twice
+def test_what_is_said_of_single_rows_is_theirs(kind, n, quick):
+    X, y, weights = (part[:n] for part in many())
+    clf = kind(**MANY).fit(X, y, weights)
+    rows, walked = clf.held_out()
     assert sorted(rows) == np.flatnonzero(weights).tolist()
     # Each row has the figures of its own class: who asks nothing decides for class 1, and a mistake then costs 1.
     assert (walked.nothing == (y[rows] == 0)).all()
-    wrong = np.where(y[rows] == 0, 1.0, 4.0) * (walked.right == 0)
+    wrong = np.where(y[rows] == 0, 1.0, 4.0) * (1 - walked.right)
     assert np.allclose(walked.paid, wrong + 0.01 * walked.asked)
+    assert walked.paid.mean() == pytest.approx(clf.expected_cost_)
+
+
+def test_rows_that_a_candidate_did_not_hold_out_are_not_known(tmp_path):
+    X, y, weights = many()
+    assert etana.ETANAClassifier(**MANY).fit(X, y).held_out() is None
+    assert etana.AdaptiveClassifier(**MANY, walks="model", look_ahead=False, m=5.0).fit(X, y).held_out() is None
+    clf = etana.AdaptiveClassifier(**MANY).fit(X, y, weights)
+    etana.save(clf, tmp_path / "model.etana")
+    assert etana.load(tmp_path / "model.etana").held_out() is None
+
+
+def test_where_few_rows_are_shared_folds_judge(monkeypatch):
+    """Of wide tables each candidate holds out a part of the rows of its own."""
+    monkeypatch.setattr(frugal, "_MANY", 100)
+    figures = etana.judgement.HeldOutRows(*np.ones((4, 120)))
+    clf = type("Walking", (), {"held_out": lambda self: (np.arange(120) + self.first, figures)})
+    one, near, far = (frugal._Timed(clf(), 0.0) for _ in range(3))
+    one.clf.first, near.clf.first, far.clf.first = 0, 10, 60
+    counting, found = frugal._held_out({"one": one, "near": near, "far": far}, np.arange(200))
+    assert list(found) == ["one", "near"]
+    assert counting.tolist() == list(range(10, 120))

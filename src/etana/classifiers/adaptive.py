@@ -11,8 +11,9 @@ from etana.binning import Binner
 from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
-from etana.judgement import Judgement
+from etana.judgement import HeldOutRows, Judgement
 from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, held_out_spend, learn_paths
+from etana.learning.temperature import Paid
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
 from etana.policies.instance_choice import InstanceChoice
@@ -150,6 +151,7 @@ class AdaptiveClassifier(BinnedClassifier):
     look_ahead_: int
     cv_costs_: dict[Way, float]
     _paths: LearntPaths
+    _paid: Paid | None = None
 
     _parameters: ClassVar = {
         "m": either(one_of("auto"), number(least=0, infinite=True)).cure("infinity is naive Bayes"),
@@ -173,7 +175,7 @@ class AdaptiveClassifier(BinnedClassifier):
         priors = self._resolve_priors(self.counts_.classes)
         given = isinstance(self.binning, Binner)
         self._paths = learn_paths(
-            rows, self.binner_, self.counts_, priors, prices, mistakes, self._settings(), bins_given=given
+            rows, kept, self.binner_, self.counts_, priors, prices, mistakes, self._settings(), bins_given=given
         )
         self.__dict__.pop("m_", None)  # of a fit before
         return None  # held-out rows walk when prices are there, old or new: see fit_choice
@@ -188,6 +190,7 @@ class AdaptiveClassifier(BinnedClassifier):
             )
         fitted = fit_choice(self._paths, prices, mistakes, settings, way, None if way is None else self.temperature_)
         (self.m_, self.look_ahead_), self.cv_costs_ = fitted.way, fitted.costs
+        self._paid = fitted.paid
         self.temperature_ = fitted.beliefs.temperature
         model = Model(fitted.beliefs, fitted.policy, self.classes_, self._names(), judgement=fitted.judgement)
         self._compiled(model).compile()
@@ -202,6 +205,15 @@ class AdaptiveClassifier(BinnedClassifier):
         return ChoiceSettings(
             self.m, self.look_ahead, self.walks, self.max_features, self.max_nodes, self._seed(), self.temperature
         )
+
+    def held_out(self) -> tuple[np.ndarray, HeldOutRows] | None:
+        """Rows of the fit, and what each paid on the way that was chosen, by beliefs that had not seen it: the mean,
+        where it walked more than once."""
+        if self._paid is None:
+            return None
+        rows, walk = np.unique(np.concatenate([part.rows for part in self._paths.held_out]), return_inverse=True)
+        times = np.bincount(walk)
+        return rows, HeldOutRows(*(np.bincount(walk, figures) / times for figures in self._paid[:4]))
 
     def mean_spend(self) -> float:
         """What an instance is expected to pay for features alone: held-out rows, where there are any."""
@@ -223,7 +235,7 @@ class AdaptiveClassifier(BinnedClassifier):
         self.m_, self.look_ahead_ = model.beliefs.m, model.policy.levels  # type: ignore[attr-defined]
         rows = stored.rows("cv_costs", 3)
         self.cv_costs_ = {Way(float(m), int(levels)): float(cost) for m, levels, cost in rows}
-        self._paths = LearntPaths(self.model_.beliefs, ())  # type: ignore[arg-type]
+        self._paths, self._paid = LearntPaths(self.model_.beliefs, ()), None  # type: ignore[arg-type]
 
 
 def _is_steps(value: Any) -> bool:

@@ -18,7 +18,7 @@ from etana.classifiers.budgets import at_price, price_for
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.dictionary import Dictionary
 from etana.errors import InputError
-from etana.judgement import Judgement
+from etana.judgement import HeldOutRows, Judgement
 from etana.learning.identifiers import resolve_identifiers
 from etana.likelihood import Counts, rows_worth
 from etana.model import Model
@@ -198,6 +198,11 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         Features cost what they cost; mistakes are divided by :meth:`price_for`.
         """
         return at_price(self, price_for(self, mean_cost))
+
+    def held_out(self) -> tuple[np.ndarray, HeldOutRows] | None:
+        """Rows of the fit, and what each paid when what it walked by had not seen it; None where nothing is known of
+        single rows: none were held out, or the classifier was loaded."""
+        return None
 
     def mean_spend(self) -> float:
         """What an instance is expected to pay for features alone."""

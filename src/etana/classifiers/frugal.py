@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +16,11 @@ from etana.classifiers.fixed import ETANAClassifier
 from etana.classifiers.sequential import SequentialClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
-from etana.judgement import Judgement
+from etana.judgement import HeldOutRows, Judgement
 from etana.learning.folds import TrainingRows, row_keys, sample_rows
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judged_walks import HeldOutRows
 from etana.learning.judging import NOTHING, Candidate, Known, judge
-from etana.learning.progress import progress_bar
+from etana.learning.progress import Tell, progress_bar
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
@@ -36,9 +35,10 @@ _ONE_ORDER, _BY_INSTANCE, _NAIVE = "naive Bayes, one order", "path counts, by in
 _COMMITTEE, _PREFIXES = "committee", "neighbours and logistic, one order"
 _CANDIDATES = (NOTHING, _ONE_ORDER, _BY_INSTANCE, _NAIVE, _PREFIXES, _COMMITTEE)
 _PROGRAMS = {_COMMITTEE, _PREFIXES}  # what cannot be exported
+_WALKING = (_COMMITTEE, _BY_INSTANCE, _NAIVE)  # what keeps walks of rows that it had not seen
 _FEW = 200  # rows below which folds are dealt again
 _MANY = 1000  # rows from which three folds say enough
-_MOST_JUDGED = {"fast": 1000, "auto": 2000, "best": 10_000}  # rows
+_MOST_JUDGED = {"fast": 1000, "auto": 3000, "best": 10_000}  # rows
 _MOST_SOLVED = 500  # rows up to which one order for more than two classes is solved in good time
 _WIDEST = 50_000  # columns that more than one order can look at in good time
 
@@ -156,38 +156,30 @@ class FrugalClassifier(AcquiringClassifier):
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
     ) -> Judgement:
-        rows = TrainingRows(table, codes, weights)
-        seed, n_rows = self._seed(), int((weights > 0).sum())
-        names = self._allowed(self._names_of(n_rows, table.n_features, len(mistakes)))
+        rows, counting = TrainingRows(table, codes, weights), np.flatnonzero(weights > 0)
+        seed, most = self._seed(), _MOST_JUDGED[self.effort]
+        names = self._allowed(self._names_of(counting.size, table.n_features, len(mistakes)))
         # Found once, in all rows: a part of them may not show what a number is.
         identifiers = resolve_identifiers(self.identifiers, table).tolist()
         makers = {name: self._maker(name, seed, identifiers) for name in names}
         # A fit that stays has the labels, not their numbers.
         labelled = table, self.classes_[codes], weights
-        fitted: dict[str, AcquiringClassifier] = {}
-        known: dict[str, Known] = {}
-        counting = np.flatnonzero(weights > 0)
-        n_folds, repeats = self._folds(min(counting.size, _MOST_JUDGED[self.effort]))
-        by_walks = _COMMITTEE in names and counting.size > _MANY and self.effort != "best"
-        n_fits = (len(names) - 1 - by_walks) * n_folds * repeats
-        with progress_bar(type(self).__name__, n_fits + 2, bool(self.verbose)) as tell:
-            if _COMMITTEE in names:
-                # All rows say whether there are regions; where there are none, folds need not look for them.
-                started = time.process_time()
-                committee = fitted[_COMMITTEE] = makers[_COMMITTEE]().fit(*labelled)
-                seconds = time.process_time() - started
-                makers[_COMMITTEE] = self._maker(_COMMITTEE, seed, identifiers, splits=committee.n_regions_ > 1)
-                if by_walks:
-                    # Its order has seen all rows, but does not fit this many by chance; its members had not.
-                    counting, walked = committee.held_out()
-            tell("judging")
-            index, judged_rows = _every_class(rows, counting, _MOST_JUDGED[self.effort], row_keys(table, seed))
-            if by_walks:
-                paid, asked, right = _of_rows(counting, walked, index, codes.size)
-                known[_COMMITTEE] = Known(paid, asked, right, seconds)
+        n_folds, repeats = self._folds(min(counting.size, most))
+        walking = [name for name in names if name in _WALKING] if self._is_long(counting.size) else []
+        # All rows say whether a committee has regions; where it has none, folds need not look for them.
+        first = list(dict.fromkeys([*walking, *({_COMMITTEE} & {*names})]))
+        n_fits = len(first) + (len(names) - 1 - len(walking)) * n_folds * repeats + 1
+        with progress_bar(type(self).__name__, n_fits, bool(self.verbose)) as tell:
+            fitted = {name: _Timed.fit(makers[name](), labelled, tell) for name in first}
+            if _COMMITTEE in fitted:
+                splits = fitted[_COMMITTEE].clf.n_regions_ > 1
+                makers[_COMMITTEE] = self._maker(_COMMITTEE, seed, identifiers, splits)
+            counting, walked = _held_out({name: fitted[name] for name in walking}, counting)
+            index, judged_rows = _every_class(rows, counting, most, row_keys(table, seed))
+            known = {name: _of_rows(*walked[name], index, codes.size, fitted[name].seconds) for name in walked}
             judged = judge(judged_rows, makers, names[1], mistakes, n_folds, repeats, seed, self.n_jobs, tell, known)
-            asking = fitted.get(judged.asking) or makers[judged.asking]().fit(*labelled)
-            self._asking = judged.asking, asking
+            kept = fitted.get(judged.asking) or _Timed.fit(makers[judged.asking](), labelled)
+            self._asking = judged.asking, kept.clf
             self._nothing = makers[NOTHING]().fit(*labelled)
             tell("fitted")
         self.comparison_ = judged.comparison()
@@ -256,6 +248,12 @@ class FrugalClassifier(AcquiringClassifier):
             return names
         return [NOTHING, *dict.fromkeys(_BY_INSTANCE if name in _PROGRAMS else name for name in names[1:])]
 
+    def _is_long(self, n_rows: int) -> bool:
+        """Whether candidates are judged by the walks that they keep. Then all rows are learnt from, and not a part of
+        a part, with which what needs many rows looks worse than it is; what is chosen by these walks, an order, a way,
+        does not fit this many rows by chance."""
+        return n_rows > _MANY and self.effort != "best"
+
     def _folds(self, n_rows: int) -> tuple[int, int]:
         """Folds, and how often they are dealt."""
         if self.effort == "fast":
@@ -313,6 +311,34 @@ class FrugalClassifier(AcquiringClassifier):
         self._asking = None if name == NOTHING else (name, self.best_)
 
 
+class _Timed(NamedTuple):
+    """A classifier, and the processor seconds of its fit."""
+
+    clf: Any
+    seconds: float
+
+    @classmethod
+    def fit(cls, clf: Any, rows: tuple[Table, np.ndarray, np.ndarray], tell: Tell = lambda text: None) -> Self:
+        """Fit it, and say so."""
+        started = time.process_time()
+        clf.fit(*rows)
+        tell(type(clf).__name__)
+        return cls(clf, time.process_time() - started)
+
+
+def _held_out(
+    fitted: dict[str, _Timed], counting: np.ndarray
+) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, HeldOutRows]]]:
+    """Rows that all of these held out, and what they paid; who held out too few of them is judged like the others."""
+    found = {}
+    for name, (clf, _) in fitted.items():
+        held = clf.held_out()
+        shared = counting[:0] if held is None else np.intersect1d(counting, held[0])
+        if shared.size > _MANY:
+            found[name], counting = held, shared
+    return counting, found
+
+
 def _every_class(
     rows: TrainingRows, counting: np.ndarray, most: int, keys: np.ndarray
 ) -> tuple[np.ndarray, TrainingRows]:
@@ -329,9 +355,10 @@ def _every_class(
     return index, rows._replace(weights=weights).take(index)
 
 
-def _of_rows(known: np.ndarray, walked: HeldOutRows, index: np.ndarray, n: int) -> np.ndarray:
-    """What the rows of an index, of n, paid and were asked, and whether they were decided right; 0 for those of which
-    it is not known, which do not count."""
+def _of_rows(rows: np.ndarray, walked: HeldOutRows, index: np.ndarray, n: int, seconds: float) -> Known:
+    """What is known of the rows of an index, of n, and how long the fit took; 0 for those of which nothing is known,
+    which do not count."""
     every = np.zeros((3, n))
-    every[:, known] = walked[:3]
-    return every[:, index]
+    every[:, rows] = walked[:3]
+    paid, asked, right = every[:, index]
+    return Known(paid, asked, right, seconds)

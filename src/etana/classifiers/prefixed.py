@@ -16,10 +16,10 @@ from etana.beliefs.prefixes.belief import Prefixed
 from etana.classifiers.base import AcquiringClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
-from etana.judgement import Judgement
+from etana.judgement import HeldOutRows, Judgement
 from etana.learning.folds import row_keys
 from etana.learning.identifiers import resolve_identifiers
-from etana.learning.judged_walks import HeldOutRows, judge_walks, take_through
+from etana.learning.judged_walks import judge_walks, take_through
 from etana.learning.prefixes import LearntPrefixes, PrefixRows, PrefixSettings, best_beginning
 from etana.learning.progress import Tell, progress
 from etana.learning.regions import LearntRegions, best_within, learn_tree_stopping
@@ -119,10 +119,11 @@ class PrefixClassifier(AcquiringClassifier):
             )
         return self._learnt
 
-    def held_out(self) -> tuple[np.ndarray, HeldOutRows]:
+    def held_out(self) -> tuple[np.ndarray, HeldOutRows] | None:
         """Rows of the fit that it learnt from, and what each paid when neither classifiers nor rule had seen it."""
-        learnt, model = self._walks(), self._solved()
-        assert learnt.sources is not None
+        learnt, model = self._learnt, self._solved()
+        if learnt.sources is None:
+            return None
         return learnt.sources, take_through(learnt, model.prices, model.mistakes)
 
     def within_budget(self, max_cost: float) -> Self:

@@ -72,13 +72,14 @@ class Way(NamedTuple):
 class HeldOut:
     """Rows that beliefs had not seen when they were learnt: codes (C, n) in their bins, classes and weights (n,).
 
-    ``columns`` are those of the training table that the beliefs know; None: all.
+    ``rows`` are their numbers; ``columns`` are those of the training table that the beliefs know; None: all.
     """
 
     beliefs: PathCounts
     codes: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
+    rows: np.ndarray
     columns: np.ndarray | None = None
 
     def prices(self, prices: ResolvedCosts) -> ResolvedCosts:
@@ -116,22 +117,28 @@ class ChoiceSettings:
 
 @dataclass(frozen=True)
 class FittedChoice:
-    """Beliefs and policy, the way in use, the cost of held-out rows for each way that was tried, and what they paid on
+    """Beliefs and policy, the way in use, the cost of held-out rows for each way that was tried, and what each paid on
     the way in use, if they walked."""
 
     beliefs: PathCounts
     policy: InstanceChoice
     way: Way
     costs: dict[Way, float]
-    judgement: Judgement | None
+    paid: Paid | None
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """What the held-out rows paid in the mean."""
+        return None if self.paid is None else self.paid.judgement()
 
 
 def learn_paths(
-    rows: tuple[Table, np.ndarray, np.ndarray], binner: Binner, counts: Counts, priors: np.ndarray,
-    prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, bins_given: bool = False,
+    rows: tuple[Table, np.ndarray, np.ndarray], numbers: np.ndarray, binner: Binner, counts: Counts,
+    priors: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, bins_given: bool = False,
 ) -> LearntPaths:  # fmt: skip
-    """Beliefs from training rows that are binned and counted. Prices matter only where there are more columns than can
-    be held. Bins that were given stay for all folds; others are chosen again, for they have seen the labels."""
+    """Beliefs from training rows of these numbers, which are binned and counted. Prices matter only where there are
+    more columns than can be held. Bins that were given stay for all folds; others are chosen again, for they have seen
+    the labels."""
     floor = _FREE * scale_of(priors, mistakes)
     per = np.maximum(np.minimum(prices.full, prices.discounted), floor)
     every = TrainingRows(*rows)
@@ -143,15 +150,16 @@ def learn_paths(
     if not needed:
         return LearntPaths(beliefs, ())
     some, most = every, beliefs.candidates.size if beliefs.left_out > 0 else None
-    if most is not None and every.classes.size > _WIDE_ROWS:
-        some = every.take(sample_rows(every.classes, _WIDE_ROWS, row_keys(every.table, settings.seed)))
-    held_out = _held_out(some, binner, bins_given, priors, per, settings.seed, silent, most)
+    if most is not None and numbers.size > _WIDE_ROWS:
+        chosen = sample_rows(every.classes, _WIDE_ROWS, row_keys(every.table, settings.seed))
+        some, numbers = every.take(chosen), numbers[chosen]
+    held_out = _held_out(some, numbers, binner, bins_given, priors, per, settings.seed, silent, most)
     return LearntPaths(beliefs, tuple(held_out), effective_rows(some.weights))
 
 
 def _held_out(
-    every: TrainingRows, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray, seed: int,
-    silent: np.ndarray, most: int | None = None,
+    every: TrainingRows, numbers: np.ndarray, binner: Binner, bins_given: bool, priors: np.ndarray, per: np.ndarray,
+    seed: int, silent: np.ndarray, most: int | None = None,
 ) -> Iterator[HeldOut]:  # fmt: skip
     for learning, held in _folds(every, seed):
         part, rest = every.take(learning), every.take(held)
@@ -166,7 +174,7 @@ def _held_out(
         counts = count(own, *part, priors.size).without(quiet)
         beliefs = PathCounts.learn(own, counts, part, priors, paid, most)
         codes = own.encode(rest.table, beliefs.candidates).astype(beliefs.codes.dtype)
-        yield HeldOut(beliefs, codes, rest.classes, rest.weights, columns)
+        yield HeldOut(beliefs, codes, rest.classes, rest.weights, numbers[held], columns)
 
 
 def _folds(every: TrainingRows, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -187,7 +195,7 @@ def fit_choice(
     """The policy for these prices; with a ``way`` and a ``temperature`` only its stopping rule is learnt, else held-out
     rows choose them, the way first."""
     ways = _ways(paths.beliefs, settings) if way is None else [way]
-    chosen, rule, judgement = ways[0], ASK_ON, None
+    chosen, rule, paid = ways[0], ASK_ON, None
     costs: dict[Way, float] = {}
     heat = temperature or (1.0 if isinstance(settings.temperature, str) else float(settings.temperature))
     if paths.held_out:
@@ -195,17 +203,17 @@ def fit_choice(
         chosen, costs = held.choose(ways, heat)
         if temperature is None and settings.temperature == "auto":
             heat, _ = coolest(lambda t: held.paid(chosen, t))
-        judgement, rule = held.paid(chosen, heat).judgement(), held.rule(chosen, heat)
+        paid, rule = held.paid(chosen, heat), held.rule(chosen, heat)
     beliefs = paths.beliefs.with_strength(chosen.m).at_temperature(heat)
     if settings.walks == "model" or not paths.held_out:
         rule = fit_rule(_drawn(beliefs, prices, mistakes, settings))
         # Held-out rows walked by another rule, where the rule alone says when to stop.
-        judgement = judgement if chosen.levels else None
+        paid = paid if chosen.levels else None
     policy = InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, most_features=settings.deepest,
         levels=chosen.levels, most_states=settings.max_nodes, seed=settings.seed,
     )  # fmt: skip
-    return FittedChoice(beliefs, policy, chosen, costs, judgement)
+    return FittedChoice(beliefs, policy, chosen, costs, paid)
 
 
 def held_out_spend(paths: LearntPaths, policy: InstanceChoice, m: float, temperature: float) -> float | None:

@@ -8,32 +8,22 @@ walks by a rule that was learnt from the others, and begins at the shares that t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from etana.beliefs.prefixes.travel import shares_of
 from etana.costs import ResolvedCosts
-from etana.judgement import Judgement
+from etana.judgement import HeldOutRows, Judgement
 from etana.learning.folds import deal_folds, in_folds, row_keys
 from etana.learning.regions import LearntRegions, learn_tree_stopping
 from etana.likelihood import effective_rows
 from etana.policies.tree import PolicyTree
 from etana.table import read_table
 
-__all__ = ["HeldOutRows", "judge_walks", "take_through"]
+__all__ = ["judge_walks", "take_through"]
 
 _FOLDS = 5
 _DIGITS = 6  # of posteriors: what tells rows apart must not hang on the last bits
-
-
-class HeldOutRows(NamedTuple):
-    """What each row pays and is asked, whether it is decided right, and what it pays if nothing is asked."""
-
-    paid: np.ndarray
-    asked: np.ndarray
-    right: np.ndarray
-    nothing: np.ndarray
 
 
 def judge_walks(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> Judgement | None:

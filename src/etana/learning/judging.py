@@ -2,8 +2,8 @@
 
 Training rows are dealt into folds, several times where they are few. Every candidate is fitted without each fold, and
 takes the fold's rows through; what these pay, features and mistakes, is its cost. All candidates see the same folds, so
-that differences are between the same rows. A candidate that keeps walks of rows which it had not seen may be judged by
-them, without another fit.
+that differences are between the same rows. Candidates that keep walks of rows which they had not seen may be judged by
+these, without another fit and by what all rows taught them, not a part.
 
 *The choice.* One candidate is the default. Another takes its place only if it is cheaper by more than half a standard
 error of the difference: with few rows what looks like a winner is often chance. Asking nothing is always a candidate,
