@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from etana.binning import Binner
 from etana.classifiers.adaptive import AdaptiveClassifier
 from etana.classifiers.base import AcquiringClassifier
 from etana.classifiers.committee import CommitteeClassifier
@@ -21,6 +22,7 @@ from etana.learning.folds import TrainingRows, row_keys, sample_rows
 from etana.learning.identifiers import resolve_identifiers
 from etana.learning.judging import NOTHING, Candidate, Known, judge
 from etana.learning.progress import Tell, progress_bar
+from etana.likelihood import Counts
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
@@ -207,6 +209,24 @@ class FrugalClassifier(AcquiringClassifier):
             candidates.append(new._nothing)
         new.best_ = min(candidates, key=lambda clf: clf.expected_cost_)
         return new
+
+    def bins_wanted(self) -> Binner | None:
+        """Those of its candidates."""
+        return ETANAClassifier().bins_wanted()
+
+    def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
+        """Bins and counts of more rows for what was chosen, if it is over counts."""
+        judgement, fitted = self._solved().judgement, {id(clf): clf for clf in self._fitted()}
+        taken = {key: clf.recount(binner, counts, rows) for key, clf in fitted.items()}
+        self._model = self.best_.model_.described(self.dictionary_)
+        if judgement is not None:
+            self._model = self._model.judged(judgement)
+        return taken[id(self.best_)]
+
+    def _fitted(self) -> list[AcquiringClassifier]:
+        """What asks, and what asks nothing."""
+        both = [None if self._asking is None else self._asking[1], self._nothing]
+        return [clf for clf in both if clf is not None]
 
     def within_budget(self, max_cost: float) -> Self:
         """The chosen classifier, with a policy that plans with a budget for each instance."""

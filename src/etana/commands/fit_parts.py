@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from etana.classifiers.base import BinnedClassifier
+from etana.classifiers.base import AcquiringClassifier
 from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, check_labels, evidence
 from etana.commands.prices import read_mistakes_file
@@ -60,9 +60,9 @@ class _PartFile:
 
 
 def fit_on_parts(
-    clf: BinnedClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None,
+    clf: AcquiringClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None,
     ignore: Sequence[str] = (), missing: Sequence[str] = (),
-) -> BinnedClassifier:  # fmt: skip
+) -> AcquiringClassifier:  # fmt: skip
     """Fit a classifier on the parts of a folder, or on one file as if it were one; ``lazy`` is on Dask."""
     if data == "-":
         raise InputError("standard input can be read only once; give a file or a folder of parts")
@@ -77,7 +77,7 @@ def fit_on_parts(
             read_mistakes_file(mistakes, np.unique(classes))
         return classes
 
-    def fit(text: list[str]) -> BinnedClassifier:
+    def fit(text: list[str]) -> AcquiringClassifier:
         parts = [_PartFile(path, target, names, frozenset(text), tuple(missing)) for path in paths]
         return fit_parts(clf, BlockSource(parts, lazy, len(names), names), rename=rename, seen=warn)
 
