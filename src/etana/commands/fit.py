@@ -54,6 +54,7 @@ def train(
     dictionary: str | None = None,
     ignore: Sequence[str] = (),
     missing_values: Sequence[str] = (),
+    sample_size: int | None = None,
 ) -> AcquiringClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
 
@@ -65,6 +66,11 @@ def train(
     _check_engine(engine, scheduler)
     lazy = engine == "dask" or scheduler is not None
     in_parts = lazy or Path(data).is_dir()
+    if sample_size is not None and not in_parts:
+        raise InputError(
+            f"sample_size is {sample_size}, but {data} is one file, which is read whole; leave it out, or give a "
+            "folder of parts or --engine dask"
+        )
     method = _default(options) if method is None else method
     kind, chosen = _classifier(method, options)
     chosen["feature_costs"] = read_costs(costs, wait, ignore)
@@ -75,7 +81,7 @@ def train(
         made = kind(misclassification_costs=matrix, **chosen)
         from etana.commands.fit_parts import fit_on_parts
 
-        clf = fit_on_parts(made, data, target, mistakes, lazy, scheduler, ignore, missing_values)
+        clf = fit_on_parts(made, data, target, mistakes, lazy, scheduler, ignore, missing_values, sample_size)
     else:
         block, labels = read_labelled(data, target, ignore, missing_values)
         clf = _train_on_file(data, block, labels, target, mistakes, kind, chosen, words)

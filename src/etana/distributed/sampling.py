@@ -1,8 +1,9 @@
 """Some rows of data that no machine holds, every class in proportion: what is chosen and judged is so on them.
 
 The first pass counts the rows of each class. Of n rows, n_i of class i, a sample of s has s n_i / n of that class, but
-at least a hundred, or all that there are: what is rare is often what is dear. Rows that are there beyond their share
-weigh less, so that the class keeps its share; all others weigh what they weighed.
+at least a hundred (fewer where there are so many classes that these would be more than half of the sample), or all that
+there are: what is rare is often what is dear. Rows that are there beyond their share weigh less, so that the class
+keeps its share; all others weigh what they weighed.
 
 In the second pass each row gets a key between 0 and 1, drawn by the seed, the number of its part and its place there,
 and those of a class with the smallest keys are the sample. So few rows travel: a part keeps only those whose key is
@@ -67,7 +68,8 @@ class Quotas(NamedTuple):
         if n <= most:
             return cls(members, np.ones(members.size))
         shares = members * (most / n)
-        rare = np.minimum(members, least)
+        # However many classes there are, at most half as many rows come on top.
+        rare = np.minimum(members, max(min(least, most // (2 * members.size)), 1))
         rows = np.where(shares < rare, rare, np.floor(shares + 0.5)).astype(np.int64)
         return cls(rows, np.where(shares < rare, shares / np.maximum(rows, 1), 1.0))
 
