@@ -154,6 +154,31 @@ def test_dask_without_a_scheduler_uses_processes_of_its_own(folder):
     assert fit(folder, "whole.csv", "--engine", "dask") == fit(folder, "whole.csv")
 
 
+def test_the_one_to_use_serves_a_folder_too(client, folder):
+    """Without a method; the same choice as from one file, on this process and on a cluster."""
+    made = []
+    for data, more in (("whole.csv", ()), ("parquet", ()), ("parquet", ("--scheduler", client.scheduler.address))):
+        output = folder / "frugal.etana"
+        run("fit", folder / data, "--target", "outcome", "--effort", "fast", "-o", output, *more)
+        made.append(etana.load(output))
+    whole = made[0]
+    X = pd.read_csv(folder / "whole.csv").drop(columns="outcome")
+    for parts in made[1:]:
+        assert isinstance(parts, etana.FrugalClassifier)
+        assert [row[:5] for row in parts.comparison_] == [row[:5] for row in whole.comparison_]
+        assert parts.expected_cost_ == whole.expected_cost_
+        assert parts.best_.counts_.cells.tobytes() == whole.best_.counts_.cells.tobytes()
+        assert parts.predict_proba(X).tobytes() == whole.predict_proba(X).tobytes()
+
+
+def test_a_smaller_sample_is_said(folder):
+    done = run("fit", folder / "csv", "--target", "outcome", "--effort", "fast", "--sample-size", 250, "-o",
+               folder / "small.etana")  # fmt: skip
+    assert "chosen and judged on 250 of 569 rows" in done.stderr
+    assert "counts are those of all rows" in done.stderr
+    assert etana.load(folder / "small.etana").best_.counts_.classes.sum() == 569
+
+
 def test_costs_of_mistakes(folder):
     mistakes = folder / "mistakes.csv"
     mistakes.write_text("true,9,10\n9,0,5\n10,1,0\n")

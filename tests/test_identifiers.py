@@ -157,7 +157,24 @@ def test_the_pool_is_the_one_that_left_out_rows_find_likeliest():
         }
         best = max(tried.values())
         want = max(t for t, value in tried.items() if value >= best - 1e-9)
-        assert counts.rare_labels(0).tolist() == (sizes <= want).tolist()
+        rare = sizes <= want
+        # A label of several rows needs another to be pooled with.
+        assert counts.rare_labels(0).tolist() == (rare & ((rare.sum() > 1) | (sizes <= 1))).tolist()
+
+
+def test_a_rare_label_without_another_to_share_a_pool_stays_itself():
+    """A yes that fifteen of a hundred rows have: those who share it say what comes next, as those who share a no."""
+    rng = np.random.default_rng(1)
+    rare = np.repeat([1, 0], [15, 85])
+    y = (rng.random(100) < 0.3 + 0.5 * rare).astype(int)
+    other = np.where(rare == 1, y, rng.integers(0, 2, 100))
+    frame = pd.DataFrame({"rare": rare, "other": other}).replace({0: "no", 1: "yes"})
+    clf = AdaptiveClassifier(0.01, m=5.0, temperature=1.0, identifiers=[]).fit(frame, y)
+    found = clf.model_.beliefs.begin(1).after(0, np.array([1.0])).likelihoods(1)[0]
+    size = np.bincount(y)
+    naive = np.array([np.bincount(y[other == v], minlength=2) + 1 for v in (0, 1)]) / (size + 2)
+    sharing = np.bincount(y[rare == 1])
+    np.testing.assert_allclose(found, (np.diag(sharing) + 5 * naive) / (sharing + 5))
 
 
 def test_parts_leave_out_what_is_named():

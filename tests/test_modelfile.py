@@ -116,7 +116,7 @@ def test_nothing_is_solved_or_simulated_again(tmp_path, monkeypatch):
     for solver in (ExactSolver, PointsSolver, GridSolver, ThresholdSolver):
         monkeypatch.setattr(solver, "solve", refuse)
     monkeypatch.setattr("etana.policies.stopping.expect", refuse)
-    monkeypatch.setattr("etana.policies.points.kernel.certify", refuse)
+    monkeypatch.setattr("etana.policies.points._certify", refuse)
     for clf, X, again, model, announced in models:
         assert [again.expected_cost_, again.optimality_gap_, again.expected_n_features_] == announced
         own = clf.model_  # what held-out rows paid is the classifier's to tell

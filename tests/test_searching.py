@@ -39,7 +39,7 @@ class Made:
         self.priors = rng.dirichlet(np.full(n, 3.0))
 
     def found(self):
-        return search_order(self.counts, self.counts.likelihoods(), self.priors, self.prices, self.mistakes)
+        return search_order(self.counts, self.counts.likelihoods(), self.priors, self.prices, self.mistakes).order
 
     def ranked(self, name):
         return order_features(name, self.counts, self.counts.likelihoods(), self.priors, self.prices.full)
@@ -175,7 +175,7 @@ def test_nothing_to_decide():
     for n_features in (0, 1):
         counts = Counts(np.ones((2 * n_features, 2)), np.arange(n_features + 1) * 2, np.ones(2))
         prices = ResolvedCosts(*np.ones((2, n_features)), np.full(n_features, -1))
-        got = search_order(counts, counts.likelihoods(), np.array([0.5, 0.5]), prices, 1 - np.eye(2))
+        got = search_order(counts, counts.likelihoods(), np.array([0.5, 0.5]), prices, 1 - np.eye(2)).order
         assert got.tolist() == list(range(n_features))
 
 

@@ -237,6 +237,20 @@ def test_temperature_is_recovered():
     assert fit_temperature(surer, prior, codes, 0.0) == pytest.approx(0.5, rel=0.1)
 
 
+def test_evidence_that_counts_twice_is_taken_back_and_a_rare_class_stays_rare():
+    rng = np.random.default_rng(1)
+    prior = np.array([0.95, 0.05])
+    codes = (rng.random(20_000) < prior[1]).astype(int)
+    value = rng.normal(codes * 1.5)
+    likelihoods = np.exp(-0.5 * (value[:, None] - np.array([0.0, 1.5])) ** 2)
+    honest, twice = (prior * likelihoods**power for power in (1, 2))
+    honest, twice = honest / honest.sum(axis=1, keepdims=True), twice / twice.sum(axis=1, keepdims=True)
+    temperature = fit_temperature(twice, prior, codes, 0.0)
+    assert temperature == pytest.approx(0.5, rel=0.1)
+    np.testing.assert_allclose(temper(twice, prior, 0.5, 0.0), honest)
+    np.testing.assert_allclose(temper(twice, prior, 0.0, 0.0), np.tile(prior, (codes.size, 1)))
+
+
 def coin_walks(n=4000, seed=0):
     """Two classes; each feature is the class told right with 80 %. Posteriors are exact."""
     rng = np.random.default_rng(seed)

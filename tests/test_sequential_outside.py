@@ -75,10 +75,19 @@ def test_options_that_cannot_be(folder):
     assert "'sequential' (one order, nearest neighbours)" in invoke(*fit, "best", code=3)
     assert "--bins is 4, which method 'sequential' has no use for" in invoke(*fit, "sequential", "--bins", 4, code=3)
     assert "no use for" in invoke(*fit, "sequential", "--ordering", "variance", code=3)
+    assert "--sample-size" not in invoke(*fit, "sequential", "-o", folder / "x.etana")
+    assert "is one file, which is read whole" in invoke(*fit, "sequential", "--sample-size", 50, code=3)
+
+
+def test_a_folder_of_one_part_is_the_file(folder):
     (folder / "parts").mkdir()
     (folder / "parts" / "a.csv").write_bytes((folder / "wine.csv").read_bytes())
-    parts = ("fit", folder / "parts", "--target", "label", "--method", "sequential")
-    assert "method 'sequential' needs all rows at once" in invoke(*parts, code=3)
+    for data, output in (("parts", "p.etana"), ("wine.csv", "w.etana")):
+        invoke("fit", folder / data, "--target", "label", "--method", "sequential", "-o", folder / output)
+    assert (folder / "p.etana").read_bytes() == (folder / "w.etana").read_bytes()
+    small = invoke("fit", folder / "parts", "--target", "label", "--method", "sequential", "--sample-size", 60,
+                   "-o", folder / "s.etana")  # fmt: skip
+    assert "fitted on 60 of 178 rows, every class among them" in " ".join(small.split())
 
 
 def test_trusted_types_on_the_command_line(folder):

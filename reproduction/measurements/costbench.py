@@ -2,7 +2,8 @@
 
 The cost of an instance is the tests that were bought plus the mistake. It is divided by what buying every test costs,
 discounts counted, plus the share of the rarer classes in the test part times the largest mistake, and given in percent;
-lower is better. Every set has ready-made splits. Attributes are category codes, and the bins are one for each code.
+lower is better. Every set has ready-made splits. Attributes are category codes, most of them of ranges in order; bins
+are one for each code.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def fit(
         typer.Option(
             help="frugal (if not given): what pays least on training rows; or committee, adaptive (the next feature "
             "chosen for each instance), sequential (one order, nearest neighbours), etana (the paper's: one order, "
-            "bins; also where parts are read, or one of its options is given)."
+            "bins; also where one of its options is given)."
         ),
     ] = None,
     exportable: Annotated[
@@ -246,7 +246,7 @@ def fit(
     temperature: Annotated[
         float | None,
         typer.Option(
-            help="How far counts are believed, 1: wholly. If not given, held-out rows say, and for parts it is 1."
+            help="How far counts are believed, 1: wholly. If not given, held-out rows say; etana on parts has none: 1."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.", min=0)] = 0,
@@ -255,6 +255,14 @@ def fit(
     ] = "auto",
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler; without it dask uses this machine's cores.")
+    ] = None,
+    sample_size: Annotated[
+        int | None,
+        typer.Option(
+            help="Of parts: rows that methods other than etana choose and judge by, every class in proportion; 20,000 "
+            "if not given. Counts are those of all rows.",
+            min=2,
+        ),
     ] = None,
     dictionary: Annotated[
         str | None,
@@ -290,12 +298,14 @@ def fit(
             clf = train(
                 data, target, costs=costs, wait=wait, mistakes=mistakes, output=output, engine=engine,
                 scheduler=scheduler, method=method, dictionary=dictionary, ignore=ignore or (),
-                missing_values=missing_values or (),
+                missing_values=missing_values or (), sample_size=sample_size,
                 options={name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
         from etana.commands.show import doubts, show_model
 
         typer.echo(f"etana: {output} written", err=True)
+        if (rows := getattr(clf, "fitted_rows_", None)) is not None and rows.n_sampled < rows.n_rows:
+            typer.echo(f"etana: {rows.words}", err=True)
         show_model(clf.model_, most=5)
         for line in doubts(clf):
             _warn(line)

@@ -14,6 +14,7 @@
     PlausibilityWarning (UserWarning)   a value that is taken but lies outside of what was seen in training
     TableWarning (UserWarning)          cells, columns or labels that can be read but are perhaps not what was meant
     └── IdentifierWarning               columns that number the rows, and are left out
+    SampleWarning (UserWarning)         a fit on parts that learnt from some of the rows only
 
 Every message names what was given, what is allowed and what to do about it.
 """
@@ -27,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "PlausibilityWarning",
     "ProblemError",
+    "SampleWarning",
     "SolverError",
     "TableWarning",
     "ValueTypeError",
@@ -75,3 +77,7 @@ class TableWarning(UserWarning):
 
 class IdentifierWarning(TableWarning):
     """Columns that only number the rows; they are left out unless ``identifiers=[]`` says otherwise."""
+
+
+class SampleWarning(UserWarning):
+    """A fit on parts whose classifier learnt from a sample: what it learns cannot be added up from parts."""

@@ -150,7 +150,8 @@ class Counts:
             # Of equally good ways the one that pools more.
             if likely >= best - _TINY * sizes.sum():
                 best, rare = max(likely, best), sizes <= size
-        return rare
+        # A label of several rows that is alone in its pool is pooled with none.
+        return rare & ((rare.sum() > 1) | (sizes <= 1.0))
 
     def priors(self) -> np.ndarray:
         """P(T_i), the share of each class."""

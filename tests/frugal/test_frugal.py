@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 import etana
-from etana import FeatureCosts, FrugalClassifier
+from etana import Binner, FeatureCosts, FrugalClassifier
 from etana.classifiers import frugal
 from etana.errors import IdentifierWarning, InputError
 from etana.learning import boosting
@@ -242,6 +242,26 @@ def test_labels_missing_values_groups_and_mistakes():
     at_once = (np.bincount(np.searchsorted(clf.classes_, y)) / y.size @ mistakes).min()
     assert paid(clf, table, y).mean() < at_once
     assert clf.classes_.tolist() == ["ja", "nein", "vielleicht"]
+
+
+def test_given_bins_are_those_of_the_candidates_over_bins_alone(tmp_path):
+    """Four codes, every second of one class: bins that join neighbours hide it from those who use them."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 240)
+    y = codes % 2
+    X = np.stack([codes, rng.integers(0, 3, 240)], axis=1).astype(float)
+    joined = Binner.from_edges([[1.5], [0.5, 1.5]])
+    costs = {}
+    for name, binning in (("each", Binner.from_edges([[0.5, 1.5, 2.5], [0.5, 1.5]])), ("joined", joined)):
+        clf = FrugalClassifier(0.01, binning=binning, exportable=True).fit(X, y)
+        costs[name] = {row.name: row.cost for row in clf.comparison_}
+        etana.save(clf, tmp_path / "model.etana")
+        np.testing.assert_array_equal(etana.load(tmp_path / "model.etana").predict(X), clf.predict(X))
+    asking = [name for name in costs["each"] if name != NOTHING]
+    assert all(costs["each"][name] == pytest.approx(0.01) for name in asking)
+    assert all(costs["joined"][name] > 0.4 for name in asking)
+    committee = next(r for r in FrugalClassifier(0.01, binning=joined).fit(X, y).comparison_ if r.name == "committee")
+    assert committee.cost == pytest.approx(0.01, abs=0.01)
 
 
 def test_sparse_is_as_dense():

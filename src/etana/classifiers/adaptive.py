@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,18 @@ from etana.classifiers.base import BinnedClassifier
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.judgement import HeldOutRows, Judgement
-from etana.learning.instance_choice import ChoiceSettings, LearntPaths, Way, fit_choice, held_out_spend, learn_paths
+from etana.learning.folds import TrainingRows
+from etana.learning.instance_choice import (
+    ChoiceSettings,
+    LearntPaths,
+    Way,
+    fit_choice,
+    held_out_spend,
+    learn_paths,
+    recount_paths,
+)
 from etana.learning.temperature import Paid
+from etana.likelihood import Counts
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
 from etana.policies.instance_choice import InstanceChoice
@@ -179,6 +190,16 @@ class AdaptiveClassifier(BinnedClassifier):
         )
         self.__dict__.pop("m_", None)  # of a fit before
         return None  # held-out rows walk when prices are there, old or new: see fit_choice
+
+    def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
+        """Bins and naive Bayes of more rows; those that share a path are still sought among these."""
+        prices, mistakes = self._resolve_costs()
+        priors, costs = self._resolve_priors(counts.classes), self.cv_costs_
+        counts = replace(counts, silent=self.counts_.silent)
+        self._paths = recount_paths(self._paths, rows, binner, counts, priors, prices, mistakes)
+        super().recount(binner, counts, rows)
+        self.cv_costs_ = costs
+        return True
 
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         way = Way(self.m_, self.look_ahead_) if hasattr(self, "m_") else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,8 +19,9 @@ from etana.case import Case, run_case
 from etana.classifiers.budgets import at_price, price_for
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
 from etana.dictionary import Dictionary
-from etana.errors import InputError
+from etana.errors import CostWarning, InputError
 from etana.judgement import HeldOutRows, Judgement
+from etana.learning.folds import TrainingRows
 from etana.learning.identifiers import resolve_identifiers
 from etana.likelihood import Counts, rows_worth
 from etana.model import Model
@@ -203,6 +206,17 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         """Rows of the fit, and what each paid when what it walked by had not seen it; None where nothing is known of
         single rows: none were held out, or the classifier was loaded."""
         return None
+
+    def bins_wanted(self) -> Binner | None:
+        """Bins that are given, or an unfitted binner that says which to choose; None where nothing is counted."""
+        return None
+
+    def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
+        """Take over bins and counts of more rows than these, which it was fitted on; False if it has no use for them.
+
+        What was chosen on the rows, and what they paid when they were held out, stays.
+        """
+        return False
 
     def mean_spend(self) -> float:
         """What an instance is expected to pay for features alone."""
@@ -393,6 +407,20 @@ class BinnedClassifier(AcquiringClassifier):
             such as shares of one, only say how rows compare (:func:`etana.likelihood.rows_worth`).
         """
         return self._fit(X, y, sample_weight)
+
+    def bins_wanted(self) -> Binner | None:
+        """Bins that are given, or which are to be chosen."""
+        return self.binning if isinstance(self.binning, Binner) else Binner(self.binning, self.n_bins, self.missing)
+
+    def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
+        """Bins and counts of more rows; columns that are no evidence are the same."""
+        judgement = self._solved().judgement
+        self.binner_, self.counts_ = binner, replace(counts, silent=self.counts_.silent)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CostWarning)  # given when it was fitted
+            model = self._named_model(*self._resolve_costs())
+        self._model = model if judgement is None else model.judged(judgement)
+        return True
 
     def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
         self._resolve_priors(np.ones(self.classes_.size))

@@ -126,16 +126,19 @@ class _StoppingClassifier(BinnedClassifier):
     def _solver(self) -> Solver:
         raise AssertionError("each classifier names its solver")
 
+    _solves_as_searched = False  # whether the search for an order solves problems in the same way
+
     def _make_model(self, prices: ResolvedCosts, mistakes: np.ndarray) -> Model:
         counts = self.counts_
         priors = self._resolve_priors(counts.classes)
         likelihoods = tempered(counts.likelihoods(), counts.offsets, priors, self.temperature_)
-        order = choose_order(self.ordering, counts, likelihoods, priors, prices, mistakes, self._seed())
+        order, solution = choose_order(self.ordering, counts, likelihoods, priors, prices, mistakes, self._seed())
         beliefs = NaiveBayes(self.binner_, likelihoods, priors)
-        problem = problem_of(beliefs, order, prices, mistakes)
-        solution = self._solver().solve(problem)
-        if not isinstance(solution, StoppingPolicy) or solution.problem is not problem:
-            solution = ForeignPolicy(problem, solution)
+        if solution is None or not self._solves_as_searched:
+            problem = problem_of(beliefs, order, prices, mistakes)
+            solution = self._solver().solve(problem)
+            if not isinstance(solution, StoppingPolicy) or solution.problem is not problem:
+                solution = ForeignPolicy(problem, solution)
         return Model(beliefs, FixedOrder(order, solution, prices, mistakes), self.classes_, self._names())
 
 
@@ -256,6 +259,10 @@ class ETANAClassifier(_StoppingClassifier):
 
     def _solver(self) -> Solver:
         return solver_for(self.solver, self.classes_.size, self._seed())
+
+    @property
+    def _solves_as_searched(self) -> bool:  # type: ignore[override]
+        return isinstance(self.solver, str) and self.solver == "auto"
 
 
 class FETANAClassifier(_StoppingClassifier):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from etana.binning import Binner
 from etana.classifiers.adaptive import AdaptiveClassifier
-from etana.classifiers.base import AcquiringClassifier
+from etana.classifiers.base import AcquiringClassifier, BinnedClassifier
 from etana.classifiers.committee import CommitteeClassifier
 from etana.classifiers.fixed import ETANAClassifier
 from etana.classifiers.sequential import SequentialClassifier
@@ -21,10 +22,20 @@ from etana.learning.folds import TrainingRows, row_keys, sample_rows
 from etana.learning.identifiers import resolve_identifiers
 from etana.learning.judging import NOTHING, Candidate, Known, judge
 from etana.learning.progress import Tell, progress_bar
+from etana.likelihood import Counts
 from etana.model import Model
 from etana.parameters import anything, either, flag, none, one_of, whole
 from etana.table import Table
-from etana.typing import ArrayLike, FeatureCostsLike, Identifiers, MistakeCostsLike, RandomState, TableLike, Unchanged
+from etana.typing import (
+    ArrayLike,
+    BinningLike,
+    FeatureCostsLike,
+    Identifiers,
+    MistakeCostsLike,
+    RandomState,
+    TableLike,
+    Unchanged,
+)
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -72,6 +83,8 @@ class FrugalClassifier(AcquiringClassifier):
         Columns that number the rows and are no evidence; ``"auto"`` finds them, with a warning, ``[]`` keeps all.
     exportable : bool
         Only candidates over bins, whose policies :func:`etana.export` can write; others are programs, not tables.
+    binning : {"supervised", "quantile", "uniform", "published"} or a fitted Binner
+        Bins of the candidates over bins; the others see the values themselves.
 
     Attributes
     ----------
@@ -123,6 +136,7 @@ class FrugalClassifier(AcquiringClassifier):
         random_state: RandomState = None,
         identifiers: Identifiers = "auto",
         exportable: bool = False,
+        binning: BinningLike = "supervised",
     ) -> None:
         self.feature_costs = feature_costs
         self.misclassification_costs = misclassification_costs
@@ -132,8 +146,10 @@ class FrugalClassifier(AcquiringClassifier):
         self.random_state = random_state
         self.identifiers = identifiers
         self.exportable = exportable
+        self.binning = binning
 
     _parameters: ClassVar = {
+        "binning": BinnedClassifier._parameters["binning"],
         "exportable": flag,
         "effort": one_of("fast", "auto", "best"),
         "n_jobs": either(whole(), none),
@@ -208,6 +224,24 @@ class FrugalClassifier(AcquiringClassifier):
         new.best_ = min(candidates, key=lambda clf: clf.expected_cost_)
         return new
 
+    def bins_wanted(self) -> Binner | None:
+        """Those of its candidates."""
+        return ETANAClassifier().bins_wanted()
+
+    def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
+        """Bins and counts of more rows for what was chosen, if it is over counts."""
+        judgement, fitted = self._solved().judgement, {id(clf): clf for clf in self._fitted()}
+        taken = {key: clf.recount(binner, counts, rows) for key, clf in fitted.items()}
+        self._model = self.best_.model_.described(self.dictionary_)
+        if judgement is not None:
+            self._model = self._model.judged(judgement)
+        return taken[id(self.best_)]
+
+    def _fitted(self) -> list[AcquiringClassifier]:
+        """What asks, and what asks nothing."""
+        both = [None if self._asking is None else self._asking[1], self._nothing]
+        return [clf for clf in both if clf is not None]
+
     def within_budget(self, max_cost: float) -> Self:
         """The chosen classifier, with a policy that plans with a budget for each instance."""
         best, new = self._solved_best().within_budget(max_cost), self._copy()
@@ -267,11 +301,12 @@ class FrugalClassifier(AcquiringClassifier):
             "feature_costs": self.feature_costs, "misclassification_costs": self.misclassification_costs,
             "identifiers": identifiers, "random_state": seed,
         }  # fmt: skip
+        binned = {**given, "binning": self.binning}
         kinds: dict[str, Callable[[], Any]] = {
             NOTHING: lambda: self._asks_nothing(given),
-            _ONE_ORDER: lambda: ETANAClassifier(**given),
-            _BY_INSTANCE: lambda: AdaptiveClassifier(**given),
-            _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **given),
+            _ONE_ORDER: lambda: ETANAClassifier(**binned),
+            _BY_INSTANCE: lambda: AdaptiveClassifier(**binned),
+            _NAIVE: lambda: AdaptiveClassifier(m=np.inf, look_ahead=False, **binned),
             _PREFIXES: lambda: SequentialClassifier(**given),
             _COMMITTEE: lambda: CommitteeClassifier(splits=splits, **given),
         }

@@ -54,6 +54,7 @@ def train(
     dictionary: str | None = None,
     ignore: Sequence[str] = (),
     missing_values: Sequence[str] = (),
+    sample_size: int | None = None,
 ) -> AcquiringClassifier:
     """Fit a classifier on a file or a folder and save it; everything that can be wrong is found before the fit.
 
@@ -65,16 +66,22 @@ def train(
     _check_engine(engine, scheduler)
     lazy = engine == "dask" or scheduler is not None
     in_parts = lazy or Path(data).is_dir()
-    method = _default(options, in_parts) if method is None else method
+    if sample_size is not None and not in_parts:
+        raise InputError(
+            f"sample_size is {sample_size}, but {data} is one file, which is read whole; leave it out, or give a "
+            "folder of parts or --engine dask"
+        )
+    method = _default(options) if method is None else method
     kind, chosen = _classifier(method, options)
     chosen["feature_costs"] = read_costs(costs, wait, ignore)
     words = None if dictionary is None else read_dictionary(dictionary, ignore)
     clf: AcquiringClassifier
     if in_parts:
-        made = _unfitted_for_parts(mistakes, method, kind, chosen)
+        matrix = None if mistakes is None else read_mistakes_file(mistakes)
+        made = kind(misclassification_costs=matrix, **chosen)
         from etana.commands.fit_parts import fit_on_parts
 
-        clf = fit_on_parts(made, data, target, mistakes, lazy, scheduler, ignore, missing_values)
+        clf = fit_on_parts(made, data, target, mistakes, lazy, scheduler, ignore, missing_values, sample_size)
     else:
         block, labels = read_labelled(data, target, ignore, missing_values)
         clf = _train_on_file(data, block, labels, target, mistakes, kind, chosen, words)
@@ -92,10 +99,9 @@ def _check_engine(engine: str, scheduler: str | None) -> None:
         raise InputError(f"scheduler is {scheduler!r}, but engine 'memory' uses none; take --engine dask")
 
 
-def _default(options: dict[str, Any], in_parts: bool) -> str:
-    """The one to use; but counts are all that parts can give, and some options are the paper's method's alone."""
-    ours = set(FrugalClassifier().get_params())
-    return "etana" if in_parts or not set(options) <= ours else "frugal"
+def _default(options: dict[str, Any]) -> str:
+    """The one to use; but some options are the paper's method's alone."""
+    return "frugal" if set(options) <= set(FrugalClassifier().get_params()) else "etana"
 
 
 def _classifier(method: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -131,10 +137,3 @@ def _train_on_file(
     CellNotes.of(block, table).warn(data)
     warn_of_labels(np.unique(y), y.size, target)
     return kind(misclassification_costs=matrix, **chosen).fit(table, y)
-
-
-def _unfitted_for_parts(mistakes: str | None, method: str, kind: Any, chosen: dict[str, Any]) -> Any:
-    if not hasattr(kind, "partial_fit"):  # counts are all that a fit on parts can give
-        raise InputError(f"method {method!r} needs all rows at once, not a folder of parts; join them into one file")
-    matrix = None if mistakes is None else read_mistakes_file(mistakes)
-    return kind(misclassification_costs=matrix, **chosen)

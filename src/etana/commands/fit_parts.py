@@ -7,6 +7,7 @@ blocks and as text in others is text in all of them, as it would be in one file;
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from etana.classifiers.base import BinnedClassifier
+from etana.classifiers.base import AcquiringClassifier
 from etana.commands.doubts import CellNotes, warn_of_labels
 from etana.commands.labels import as_classes, check_labels, evidence
 from etana.commands.prices import read_mistakes_file
 from etana.distributed.blocks import BlockSource, Noted
-from etana.distributed.fitting import fit_parts
+from etana.distributed.fitting import SAMPLE_SIZE, fit_parts
 from etana.distributed.merging import dask
 from etana.distributed.summary import MixedColumnsError, Summary
-from etana.errors import InputError
+from etana.errors import InputError, SampleWarning
 from etana.tablefile import Spellings, check_parts, list_parts, read_blocks, to_table
 from etana.tablefile.parquet_reading import PARQUET
 from etana.threads import n_cores
@@ -60,9 +61,9 @@ class _PartFile:
 
 
 def fit_on_parts(
-    clf: BinnedClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None,
-    ignore: Sequence[str] = (), missing: Sequence[str] = (),
-) -> BinnedClassifier:  # fmt: skip
+    clf: AcquiringClassifier, data: str, target: str, mistakes: str | None, lazy: bool, scheduler: str | None,
+    ignore: Sequence[str] = (), missing: Sequence[str] = (), sample_size: int | None = None,
+) -> AcquiringClassifier:  # fmt: skip
     """Fit a classifier on the parts of a folder, or on one file as if it were one; ``lazy`` is on Dask."""
     if data == "-":
         raise InputError("standard input can be read only once; give a file or a folder of parts")
@@ -77,9 +78,12 @@ def fit_on_parts(
             read_mistakes_file(mistakes, np.unique(classes))
         return classes
 
-    def fit(text: list[str]) -> BinnedClassifier:
+    def fit(text: list[str]) -> AcquiringClassifier:
         parts = [_PartFile(path, target, names, frozenset(text), tuple(missing)) for path in paths]
-        return fit_parts(clf, BlockSource(parts, lazy, len(names), names), rename=rename, seen=warn)
+        source, size = BlockSource(parts, lazy, len(names), names), sample_size or SAMPLE_SIZE
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SampleWarning)  # the command says it, of every sample
+            return fit_parts(clf, source, sample_size=size, rename=rename, seen=warn)
 
     def warn(summary: Summary) -> None:
         summary.notes.warn(data)

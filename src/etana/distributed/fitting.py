@@ -1,4 +1,8 @@
-"""Fit a classifier on data that no machine holds: two passes over the parts, counts merged along a tree."""
+"""Fit a classifier on data that no machine holds: two passes over the parts, counts merged along a tree.
+
+The first pass learns what bins are made of and how many rows each class has; the second counts, and draws a sample of
+rows for classifiers that choose or learn what does not add up (:mod:`etana.distributed.sampling`).
+"""
 
 from __future__ import annotations
 
@@ -11,36 +15,45 @@ import numpy as np
 from sklearn.base import clone
 
 from etana.binning import Binner
-from etana.classifiers.fixed import ETANAClassifier, FETANAClassifier
+from etana.classifiers.base import AcquiringClassifier
 from etana.costs import resolve_feature_costs
 from etana.distributed.bins import candidate_bins, join_candidates, what_to_learn
 from etana.distributed.blocks import BlockSource, Rows, encode, read_part, read_source
 from etana.distributed.merging import reduce_parts, reduce_stream
+from etana.distributed.sampling import LEAST, Drawn, FittedRows, Quotas, SampleDraw
 from etana.distributed.summary import Summary, check_same_columns
-from etana.errors import CostWarning, InputError
+from etana.errors import CostWarning, InputError, SampleWarning
+from etana.learning.estimators import weight_name
+from etana.learning.folds import TrainingRows
 from etana.learning.identifiers import resolve_identifiers, warn_of_identifiers
 from etana.learning.odd_text import name_text
-from etana.likelihood import Counts
+from etana.likelihood import Counts, rows_worth
 from etana.parameters import check_parameters, check_value, either, one_of, whole
-from etana.table import Table
+from etana.table import Table, plain_value
 
-__all__ = ["fit", "fit_parts"]
+__all__ = ["SAMPLE_SIZE", "fit", "fit_parts"]
 
-Classifier = TypeVar("Classifier", ETANAClassifier, FETANAClassifier)
+Classifier = TypeVar("Classifier", bound=AcquiringClassifier)
 
+SAMPLE_SIZE = 20_000
 _NO_ROWS = "the parts have no rows; give at least one row"
 
 
 def fit(
     clf: Classifier, X: Any, y: Any = None, *, sample_weight: Any = None, classes: Any = None,
-    sketch_size: int | str = "auto",
+    sketch_size: int | str = "auto", sample_size: int = SAMPLE_SIZE,
 ) -> Classifier:  # fmt: skip
     """A fitted copy of a classifier, learnt from data in parts.
 
+    Counts add up from parts; the choice among candidates, neighbours, regressions and boosted trees do not. An
+    :class:`etana.ETANAClassifier` or :class:`etana.FETANAClassifier` is fitted on all rows. Any other classifier is
+    chosen, judged and fitted on a sample, every class in proportion; if what is then used is over counts, its bins and
+    counts are those of all rows. ``fitted_rows_`` says which it was.
+
     Parameters
     ----------
-    clf : ETANAClassifier or FETANAClassifier
-        Its parameters count; it is not changed.
+    clf : FrugalClassifier, ETANAClassifier, or any other classifier of etana
+        Its parameters count; it is not changed. Its ``random_state`` is the seed of the sample.
     X : Dask array, Dask data frame, or list of blocks
         An array is cut by rows only. A block is ``(X, y)`` or ``(X, y, sample_weight)``, where X is anything that
         ``fit`` takes, sparse matrices among it; it can be delayed, at hand, or a function that returns it. If no block
@@ -53,6 +66,9 @@ def fit(
     sketch_size : int or "auto"
         Values kept of each column while quantiles are found; see :mod:`etana.distributed.sketch`. "auto" is 20,000,
         what the one-machine fit looks at, in tables of up to 209 columns; less in wider ones, and 1,024 from 4,096 on.
+    sample_size : int
+        Rows of the sample, for classifiers that need one; a class whose share would be fewer than 100 has 100, or all
+        that there are. This process holds it.
 
     Examples
     --------
@@ -64,67 +80,101 @@ def fit(
     >>> whole = etana.ETANAClassifier().fit(X, y)
     >>> bool((clf.counts_.cells == whole.counts_.cells).all())
     True
+    >>> etana.distributed.fit(etana.FrugalClassifier(effort="fast"), blocks).fitted_rows_.words
+    'fitted on all 178 rows'
     """
     source = read_source(X, y, sample_weight)
-    return fit_parts(clf, source, classes=classes, sketch_size=sketch_size)
+    return fit_parts(clf, source, classes=classes, sketch_size=sketch_size, sample_size=sample_size)
 
 
 def fit_parts(
     clf: Classifier, source: BlockSource, *, classes: Any = None, sketch_size: int | str = "auto",
-    rename: Callable[[np.ndarray], np.ndarray] = lambda classes: classes,
+    sample_size: int = SAMPLE_SIZE, rename: Callable[[np.ndarray], np.ndarray] = lambda classes: classes,
     seen: Callable[[Summary], object] = lambda summary: None,
 ) -> Classifier:  # fmt: skip
     """As :func:`fit`, from parts.
 
     ``rename`` gives the labels found in them their final type; ``seen`` is told what the first pass has learnt.
     """
-    _check(clf, source, sketch_size)
+    _check(clf, source, sketch_size, sample_size)
     new = clone(clf)
     known = None if classes is None else np.unique(np.asarray(classes))
     summary = None
-    if known is None or not isinstance(new.binning, Binner):
+    if known is None or _draws(new) or not _bins_given(new):
         summary = _look(new, source, sketch_size)
         known = summary.classes if known is None else known
         seen(summary)
     final = rename(known)
     order = np.argsort(final, kind="stable")
     new.classes_ = final[order]
-    _count(new, source, summary, known, np.argsort(order))
-    new._model = new._make_model(*new._resolve_costs())
+    labels = _Labels(known, np.argsort(order))
+    if _draws(new):
+        assert summary is not None
+        _choose(new, source, summary, labels, sample_size, clone(clf)._seed())
+    else:
+        _count(new, source, summary, labels)
+        new._model = new._make_model(*new._resolve_costs())
     return new
 
 
-def _check(clf: Any, source: BlockSource, sketch_size: int | str) -> None:
+def _draws(clf: Any) -> bool:
+    """Whether a classifier needs rows, and not counts alone."""
+    return not hasattr(clf, "partial_fit")
+
+
+def _bins_given(clf: Any) -> bool:
+    return hasattr(clf.bins_wanted(), "edges")
+
+
+def _check(clf: Any, source: BlockSource, sketch_size: int | str, sample_size: int) -> None:
     """Find what is wrong without the data before anything is read."""
-    if not hasattr(clf, "partial_fit"):
-        raise InputError(f"clf is of type {type(clf).__name__}; it must be an ETANAClassifier or a FETANAClassifier")
+    if not isinstance(clf, AcquiringClassifier):
+        raise InputError(
+            f"clf is of type {type(clf).__name__}; it must be an ETANAClassifier, a FrugalClassifier or another "
+            "classifier of etana"
+        )
     check_parameters(clf)
     check_value("sketch_size", sketch_size, either(one_of("auto"), whole(least=2)))
-    if isinstance(clf.binning, Binner) and not hasattr(clf.binning, "edges"):
+    check_value("sample_size", sample_size, whole(least=2))
+    binning = getattr(clf, "binning", None)
+    if isinstance(binning, Binner) and not hasattr(binning, "edges"):
         raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
     if source.n_features is not None:
         resolve_feature_costs(clf.feature_costs, source.n_features, source.names)
 
 
-class _Task(NamedTuple):
-    """What a counting task needs besides its part."""
+class _Labels(NamedTuple):
+    """Labels as they stand in the parts, sorted, and their places among the final classes."""
 
-    binner: Binner
-    classes: np.ndarray  # as they stand in the parts, sorted
-    codes: np.ndarray  # their places among the final classes
-    labels: frozenset[str]
+    classes: np.ndarray
+    codes: np.ndarray
+
+
+class _Task(NamedTuple):
+    """What a task of the second pass needs besides its part: bins, if rows are counted, and how they are drawn, if they
+    are."""
+
+    binner: Binner | None
+    labels: _Labels
+    text: frozenset[str]
+    draw: SampleDraw | None
 
 
 class _Tally(NamedTuple):
-    """Counts of some rows, and the names of their columns."""
+    """Counts of some rows, those drawn for the sample, and the names of their columns."""
 
-    counts: Counts
+    counts: Counts | None
+    drawn: Drawn | None
+    n_features: int
     names: list[str] | None
 
 
 def _look(new: Any, source: BlockSource, sketch_size: int | str) -> Summary:
     """The first pass: what bins and classes are made of."""
-    step = partial(_summarise, learn=what_to_learn(new.binning), size=sketch_size)
+    bins = new.bins_wanted()
+    # Kinds of columns and labels in them are seen on the way.
+    learn = "ranges" if bins is None else "labels" if _bins_given(new) else what_to_learn(bins.method)
+    step = partial(_summarise, learn=learn, size=sketch_size)
     summary = reduce_parts(step, source.parts, None, Summary.merge, source.lazy)
     if not summary.classes.size:
         raise InputError(_NO_ROWS)
@@ -132,27 +182,96 @@ def _look(new: Any, source: BlockSource, sketch_size: int | str) -> Summary:
     return summary
 
 
-def _count(new: Any, source: BlockSource, summary: Summary | None, classes: np.ndarray, codes: np.ndarray) -> None:
-    """The second pass, or the only one; sets what a fit sets."""
+def _read_again(
+    source: BlockSource, bins: Binner | None, levels: dict[int, Any], names: list[str] | None, labels: _Labels,
+    draw: SampleDraw | None = None,
+) -> _Tally:  # fmt: skip
+    """The second pass, or the only one."""
+    text = frozenset(names[k] for k in levels) if names else frozenset()
+    task = _Task(bins, labels, text, draw)
+    return reduce_parts(_tally, list(enumerate(source.parts)), task, _merge_tallies, source.lazy)
+
+
+def _bins_for(new: Any, summary: Summary | None, n_classes: int) -> Binner | None:
+    """Bins to count in: those that are given, or candidates."""
+    wanted = new.bins_wanted()
+    if wanted is None or _bins_given(new):
+        return wanted
+    assert summary is not None
+    return candidate_bins(wanted, summary, n_classes)
+
+
+def _settle(new: Any, bins: Binner, counts: Counts, summary: Summary) -> tuple[Binner, Counts]:
+    """The bins of the model, and the counts in them, from those of the second pass."""
+    counts = counts.times(summary.worth)
+    if bins.method == "supervised" and not _bins_given(new):
+        return join_candidates(bins, counts, summary)
+    return bins, counts
+
+
+def _count(new: Any, source: BlockSource, summary: Summary | None, labels: _Labels) -> None:
+    """Fit what is over counts; sets what a fit sets."""
     if summary is not None:
         _set_columns(new, summary.n_features, summary.names)
-    bins = new.binning
-    if not isinstance(bins, Binner):
-        assert summary is not None
-        bins = candidate_bins(Binner(new.binning, new.n_bins, new.missing), summary, classes.size)
-    labels = frozenset(bins.names[k] for k in bins.levels) if bins.names else frozenset()
-    counts, names = reduce_parts(_tally, source.parts, _Task(bins, classes, codes, labels), _merge_tallies, source.lazy)
+    bins = _bins_for(new, summary, labels.classes.size)
+    assert bins is not None
+    tally = _read_again(source, bins, bins.levels, bins.names, labels)
+    counts = tally.counts
+    assert counts is not None
     if summary is None:
         if not counts.classes.any():
             raise InputError(_NO_ROWS)
-        _set_columns(new, bins.n_features, names)
+        _set_columns(new, bins.n_features, tally.names)
     else:
-        counts = counts.times(summary.worth)
-        if bins is not new.binning and bins.method == "supervised":
-            bins, counts = join_candidates(bins, counts, summary)
+        bins, counts = _settle(new, bins, counts, summary)
     new.binner_, new.counts_ = bins, counts.without(_no_evidence(new, summary, bins.names))
     # No rows are at hand to hold out: a temperature that is given, or none.
     new.temperature_ = 1.0 if isinstance(new.temperature, str) else float(new.temperature)
+
+
+def _choose(
+    new: Any, source: BlockSource, summary: Summary, labels: _Labels, sample_size: int, seed: int
+) -> None:  # fmt: skip
+    """Fit on a sample, and take over the counts of all rows where that is of use."""
+    members = _members(summary, labels)
+    final = new.classes_
+    _set_columns(new, summary.n_features, summary.names)
+    quotas = Quotas.of(members, sample_size, LEAST if _takes_weights(new) else 1)
+    bins = _bins_for(new, summary, labels.classes.size)
+    levels = summary.levels if bins is None else bins.levels
+    tally = _read_again(source, bins, levels, summary.names, labels, quotas.draw(members, seed))
+    assert tally.drawn is not None
+    table, codes, weights = tally.drawn.chosen(quotas, sorted(levels))
+    given, new.identifiers = new.identifiers, _no_evidence(new, summary, summary.names).tolist()
+    new.fit(table, final[codes], weights)
+    new.identifiers = given
+    counted = False
+    if bins is not None:
+        assert tally.counts is not None
+        rows = TrainingRows(table, codes, rows_worth(weights))
+        counted = new.recount(*_settle(new, bins, tally.counts, summary), rows)
+    new.fitted_rows_ = FittedRows(int(members.sum()), codes.size, counted)
+    if codes.size < members.sum() and not counted:
+        warnings.warn(new.fitted_rows_.words + "; sample_size= takes more", SampleWarning, stacklevel=4)
+
+
+def _members(summary: Summary, labels: _Labels) -> np.ndarray:
+    """Rows of each of the final classes, (N,); each has some."""
+    encode(summary.classes, labels.classes)  # refuses those that are not among the classes
+    members = summary.members_of(labels.classes)
+    absent = labels.classes[members == 0]
+    if absent.size:
+        raise InputError(
+            f"classes has {plain_value(absent[0])!r}, which no row has; what learns from rows can only know "
+            "classes that occur: leave it out, or take an ETANAClassifier"
+        )
+    return members[np.argsort(labels.codes)]
+
+
+def _takes_weights(new: Any) -> bool:
+    """Whether rows of rare classes can be taken beyond their share, and weigh less."""
+    estimator = getattr(new, "estimator", None)
+    return estimator is None or weight_name(estimator) is not None
 
 
 def _no_evidence(new: Any, summary: Summary | None, names: list[str] | None) -> np.ndarray:
@@ -169,7 +288,7 @@ def _no_evidence(new: Any, summary: Summary | None, names: list[str] | None) -> 
 
 def _set_columns(new: Any, n_features: int, names: list[str] | None) -> None:
     """Remember the columns, and check the parameters against them and the classes."""
-    if isinstance(new.binning, Binner) and new.binning.n_features != n_features:
+    if _bins_given(new) and new.binning.n_features != n_features:
         raise InputError(
             f"binning has bins for {new.binning.n_features} columns, but X has {n_features}; "
             "fit the Binner on the same columns"
@@ -186,18 +305,28 @@ def _summarise(part: Any, _: None, learn: str, size: int | str) -> Summary:
     return reduce_stream((Summary.of(rows, learn, size) for rows in read_part(part, frozenset())), Summary.merge)
 
 
-def _tally(part: Any, task: _Task) -> _Tally:
-    return reduce_stream((_tally_rows(rows, task) for rows in read_part(part, task.labels)), _merge_tallies)
+def _tally(numbered: tuple[int, Any], task: _Task) -> _Tally:
+    number, part = numbered
+    keys = None if task.draw is None else task.draw.keys_of(number)
+    return reduce_stream((_tally_rows(rows, task, keys) for rows in read_part(part, task.text)), _merge_tallies)
 
 
-def _tally_rows(rows: Rows, task: _Task) -> _Tally:
-    codes = task.codes[encode(rows.y, task.classes)]
-    return _Tally(Counts.of(task.binner, rows.table, codes, rows.weights, task.classes.size), rows.table.names)
+def _tally_rows(rows: Rows, task: _Task, keys: np.random.Generator | None) -> _Tally:
+    table, codes = rows.table, task.labels.codes[encode(rows.y, task.labels.classes)]
+    counts = drawn = None
+    if task.binner is not None:
+        counts = Counts.of(task.binner, table, codes, rows.weights, task.labels.classes.size)
+    if task.draw is not None and keys is not None:
+        drawn = task.draw.of(keys.random(codes.size), table, codes, rows.weights)
+    return _Tally(counts, drawn, table.n_features, table.names)
 
 
 def _merge_tallies(tallies: Sequence[_Tally]) -> _Tally:
-    counts, names = tallies[0]
+    first = tallies[0]
+    counts = first.counts
     for other in tallies[1:]:
-        check_same_columns((counts.offsets.size - 1, names), (other.counts.offsets.size - 1, other.names))
-        counts = counts.merge(other.counts)
-    return _Tally(counts, names)
+        check_same_columns((first.n_features, first.names), (other.n_features, other.names))
+        if counts is not None and other.counts is not None:
+            counts = counts.merge(other.counts)
+    drawn = [tally.drawn for tally in tallies if tally.drawn is not None]
+    return _Tally(counts, Drawn.merge(drawn) if drawn else None, first.n_features, first.names)

@@ -25,6 +25,7 @@ import numpy as np
 
 from etana.binning import SAMPLE
 from etana.distributed.columns import Column, read_columns
+from etana.kernels import sketches as kernel
 from etana.table import Table
 from etana.threads import over_chunks
 
@@ -92,11 +93,16 @@ class Sketch:
             return sketches[0]
         n, size = sketches[0].errors.size, sketches[0].size
         found: dict[int, _Pairs] = {}
+        lengths = np.sum([np.diff(s.offsets) for s in sketches], axis=0)
+        starts = np.concatenate(([0], np.cumsum(np.minimum(lengths, size))))
+        out = np.empty((2, int(starts[-1])))
 
         def run(first: int, last: int) -> None:
+            merge = _MergeRoom(int(lengths[first:last].max(initial=0)))
             for k in range(first, last):
-                values, weights, extra = _shorten(*_add([s.column(k) for s in sketches]), size)
-                found[k] = values, weights, extra + sum(float(s.errors[k]) for s in sketches)
+                own = out[:, starts[k] : starts[k + 1]]
+                m, error = merge([s.column(k) for s in sketches], size, own)
+                found[k] = own[0, :m], own[1, :m], error + sum(float(s.errors[k]) for s in sketches)
 
         over_chunks(run, n, 64)
         return cls._join(found, n, size)
@@ -124,24 +130,24 @@ class Sketch:
         )
 
 
-def _add(lists: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """One sorted list of different values; weights of equal values are added in the order of the lists."""
-    values = np.concatenate([v for v, _ in lists])
-    if not values.size:
-        return values, values
-    order = np.argsort(values, kind="stable")
-    values = values[order]
-    firsts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-    return values[firsts], np.add.reduceat(np.concatenate([w for _, w in lists])[order], firsts)
+class _MergeRoom:
+    """Merges lists of up to so many values together, with room that is kept from column to column."""
+
+    def __init__(self, most: int) -> None:
+        self._side_by_side, self._merged = np.empty((2, most)), np.empty((2, most))
+
+    def __call__(self, lists: Sequence[tuple[np.ndarray, np.ndarray]], size: int, out: np.ndarray) -> tuple[int, float]:
+        """Fill ``out`` (2, .), values and weights; see :func:`etana.kernels.sketches.shorten`."""
+        ends = np.cumsum([values.size for values, _ in lists])
+        heads = np.concatenate(([0], ends[:-1]))
+        for (values, weights), first, last in zip(lists, heads.tolist(), ends.tolist(), strict=True):
+            self._side_by_side[0, first:last], self._side_by_side[1, first:last] = values, weights
+        n = kernel.merge_sorted(*self._side_by_side, heads, ends, *self._merged)
+        return kernel.shorten(*self._merged[:, :n], size, *out)
 
 
 def _shorten(values: np.ndarray, weights: np.ndarray, size: int) -> _Pairs:
     """At most ``size`` of the values, and the largest weight that moved past a rank."""
-    if values.size <= size:
-        return values, weights, 0.0
-    reached = np.cumsum(weights)
-    cells = np.floor(reached * (size / reached[-1]))
-    cells[-1] = size
-    stay = np.flatnonzero(np.diff(cells, prepend=0.0) > 0)
-    taken = np.diff(reached[stay], prepend=0.0)
-    return values[stay], taken, float((taken - weights[stay]).max())
+    out = np.empty((2, min(size, values.size)))
+    n, error = kernel.shorten(values, weights, size, *out)
+    return out[0, :n], out[1, :n], float(error)

@@ -46,6 +46,8 @@ class Summary:
     names : list of str, or None
     classes : array
         Labels seen, sorted.
+    members : array of int
+        How many rows have each of them.
     weight, squares : float
         Sums of the weights and of their squares.
     whole : bool
@@ -68,6 +70,7 @@ class Summary:
     n_features: int
     names: list[str] | None
     classes: np.ndarray
+    members: np.ndarray
     weight: float
     squares: float
     whole: bool
@@ -104,10 +107,11 @@ class Summary:
             levels = _look_at_labels(table, np.flatnonzero(weights > 0), kinds, holes)
         whole = bool((weights == np.floor(weights)).all())
         classes, weight, squares = np.unique(rows.y), float(weights.sum()), float(weights @ weights)
-        signs = Signs.of(table)
+        members = np.bincount(np.searchsorted(classes, rows.y), minlength=classes.size)
         return cls(
-            n, table.names, classes, weight, squares, whole, kinds, holes, levels, low, high, sketch, signs, rows.notes
-        )
+            n, table.names, classes, members, weight, squares, whole, kinds, holes, levels, low, high, sketch,
+            Signs.of(table), rows.notes,
+        )  # fmt: skip
 
     @classmethod
     def merge(cls, parts: Sequence[Summary]) -> Summary:
@@ -122,13 +126,21 @@ class Summary:
             for k, labels in part.levels.items():
                 levels.setdefault(k, set()).update(labels)
         sketches = [p.sketch for p in parts if p.sketch is not None]
+        classes = join_classes(p.classes for p in parts)
         return cls(
-            first.n_features, first.names, join_classes(p.classes for p in parts),
+            first.n_features, first.names, classes, np.sum([p.members_of(classes) for p in parts], axis=0),
             sum(p.weight for p in parts), sum(p.squares for p in parts), all(p.whole for p in parts),
             np.bitwise_or.reduce([p.kinds for p in parts]), np.logical_or.reduce([p.holes for p in parts]), levels,
             np.minimum.reduce([p.low for p in parts]), np.maximum.reduce([p.high for p in parts]),
             Sketch.merge(sketches) if sketches else None, Signs.merge([p.signs for p in parts]), _join_notes(parts),
         )  # fmt: skip
+
+    def members_of(self, classes: np.ndarray) -> np.ndarray:
+        """How many rows have each of these labels, sorted, which have all that were seen among them."""
+        out = np.zeros(classes.size, dtype=np.int64)
+        if self.classes.size:
+            out[np.searchsorted(classes, self.classes)] = self.members
+        return out
 
     @property
     def worth(self) -> float:

@@ -135,7 +135,7 @@ for _method in (
     Method("adaptive", "AdaptiveClassifier", lambda s: AdaptiveClassifier(**s.given)),
     Method("sequential", "SequentialClassifier", lambda s: _without_bins(SequentialClassifier, s)),
     Method("committee", "CommitteeClassifier", lambda s: _without_bins(CommitteeClassifier, s)),
-    Method("frugal", "FrugalClassifier", lambda s: _without_bins(FrugalClassifier, s)),
+    Method("frugal", "FrugalClassifier", lambda s: FrugalClassifier(**s.given)),
     Method(
         "etana-information", "ETANA, information order", lambda s: ETANAClassifier(ordering="information", **s.given)
     ),

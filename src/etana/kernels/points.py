@@ -1,13 +1,45 @@
-"""Loops of the points solver: beliefs drawn forwards, costs backed up, and the two-sided certificate."""
+"""Loops of the points solver: beliefs drawn forwards, costs backed up, and the two-sided certificate.
+
+Beliefs lie side by side, classes by rows (N, n), so that several are worked out at a time; with them go their
+logarithms, which add up from answer to answer and need not be taken again.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
-from etana.kernels.rules import NEGLIGIBLE, fitted_cost, stop_cost
+from etana.kernels.rules import NEGLIGIBLE, stop_cost
 from etana.kernels.walk import draw
+
+
+class Lanes(NamedTuple):
+    """Beliefs side by side, and what is worked out of them.
+
+    Attributes
+    ----------
+    beliefs, logs : float64 (N, n)
+    large : float64 (N, n)
+        The beliefs without negligible classes.
+    mass, stop, value : float64 (n,)
+        Chance of the answer that led here, g, and the cost that is asked for.
+    """
+
+    beliefs: np.ndarray
+    logs: np.ndarray
+    large: np.ndarray
+    mass: np.ndarray
+    stop: np.ndarray
+    value: np.ndarray
+
+
+def make_lanes(n_classes: int, count: int) -> Lanes:
+    """Room for so many beliefs."""
+    beliefs, logs, large = np.empty((3, n_classes, count))
+    return Lanes(beliefs, logs, large, *np.empty((3, count)))
 
 
 @njit(nogil=True, cache=True)
@@ -33,126 +65,155 @@ def advance(beliefs, uniforms, delta):
 
 
 @njit(nogil=True, cache=True)
-def features(beliefs, regrets, pairs, out):
-    """The functions of the belief that :func:`etana.kernels.rules.fitted_cost` combines, in its layout."""
-    n = beliefs.shape[1]
-    base = 2 * n + 1
-    out[:] = 0.0
-    for s in range(beliefs.shape[0]):
-        out[s, n] = stop_cost(beliefs[s], regrets)
+def equal_mistakes(regrets):
+    """Whether all mistakes cost the same."""
+    for i in range(regrets.shape[0]):
+        for j in range(regrets.shape[0]):
+            if regrets[i, j] != (0.0 if i == j else regrets[0, 1]):
+                return False
+    return regrets.shape[0] > 1
+
+
+@njit(nogil=True, cache=True)
+def stop_costs(beliefs, regrets, left, value, stop):
+    """g of the first ``left`` beliefs (N, n); ``value`` (n,) is scratch."""
+    n = regrets.shape[0]
+    if equal_mistakes(regrets):
+        # The likeliest class is decided, and what the others weigh is at risk.
+        for s in range(left):
+            stop[s], value[s] = 0.0, 0.0
         for i in range(n):
-            p = beliefs[s, i]
-            if p > NEGLIGIBLE:
-                out[s, i] = p
-                out[s, n + 1 + i] = -p * np.log(p)
-        for r in range(pairs.shape[0]):
-            p, q = beliefs[s, pairs[r, 0]], beliefs[s, pairs[r, 1]]
+            for s in range(left):
+                p = beliefs[i, s]
+                stop[s] += p
+                value[s] = p if p > value[s] else value[s]
+        for s in range(left):
+            stop[s] = regrets[0, 1] * (stop[s] - value[s])
+        return
+    for s in range(left):
+        stop[s] = np.inf
+    for j in range(n):
+        for s in range(left):
+            value[s] = 0.0
+        for i in range(n):
+            for s in range(left):
+                value[s] += regrets[i, j] * beliefs[i, s]
+        for s in range(left):
+            stop[s] = value[s] if value[s] < stop[s] else stop[s]
+
+
+@njit(nogil=True, cache=True)
+def features(beliefs, logs, regrets, pairs, out):
+    """The functions of beliefs (N, n) that :func:`etana.kernels.rules.fitted_cost` combines, in its layout: (L, n)."""
+    n, count = beliefs.shape
+    base = 2 * n + 1
+    stop_costs(beliefs, regrets, count, out[0], out[n])
+    for i in range(n):
+        for s in range(count):
+            p = beliefs[i, s]
             # Functions that fitted_cost leaves out must be left out of the fit as well.
-            if p > NEGLIGIBLE and q > NEGLIGIBLE:
-                out[s, base + 2 * r] = p * q / (p + q)
-                out[s, base + 2 * r + 1] = p * q
+            out[i, s] = p if p > NEGLIGIBLE else 0.0
+            out[n + 1 + i, s] = -p * logs[i, s] if p > NEGLIGIBLE else 0.0
+    for r in range(pairs.shape[0]):
+        one, other = out[pairs[r, 0]], out[pairs[r, 1]]
+        for s in range(count):
+            p, q = one[s], other[s]
+            both = p * q
+            out[base + 2 * r, s] = both / (p + q) if both > 0.0 else 0.0
+            out[base + 2 * r + 1, s] = both
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fitted_costs(lanes, coefficients, pairs, left):
+    """The fitted cost to go of the first ``left`` beliefs, whose ``stop`` is known, into ``value``."""
+    beliefs, logs, large, _, stop, value = lanes
+    n = beliefs.shape[0]
+    base = 2 * n + 1
+    for s in range(left):
+        value[s] = coefficients[n] * stop[s]
+    for i in range(n):
+        a, b = coefficients[i], coefficients[n + 1 + i]
+        for s in range(left):
+            p = beliefs[i, s]
+            large[i, s] = p if p > NEGLIGIBLE else 0.0
+            value[s] += (a - b * logs[i, s]) * p if p > NEGLIGIBLE else 0.0
+    for r in range(pairs.shape[0]):
+        c, d = coefficients[base + 2 * r], coefficients[base + 2 * r + 1]
+        one, other = large[pairs[r, 0]], large[pairs[r, 1]]
+        for s in range(left):
+            p, q = one[s], other[s]
+            # Two classes that are out give 0; nothing is lost to a sum that is not.
+            value[s] += p * q * (c / (p + q + 1e-300) + d)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def answered(parents, likelihoods, log_likelihoods, left, children):
+    """The first ``left`` beliefs after an answer with these likelihoods (N,), and the chance of it."""
+    beliefs, logs, mass, log_mass = children.beliefs, children.logs, children.mass, children.value
+    for s in range(left):
+        mass[s] = 0.0
+    for i in range(beliefs.shape[0]):
+        for s in range(left):
+            beliefs[i, s] = parents.beliefs[i, s] * likelihoods[i]
+            mass[s] += beliefs[i, s]
+    for s in range(left):
+        log_mass[s] = np.log(mass[s])
+    for i in range(beliefs.shape[0]):
+        for s in range(left):
+            # An answer that cannot be has no belief; its value is multiplied by its chance, 0.
+            beliefs[i, s] = beliefs[i, s] / mass[s] if mass[s] > 0.0 else 0.0
+            logs[i, s] = parents.logs[i, s] + log_likelihoods[i] - log_mass[s]
 
 
 @njit(nogil=True, cache=True)
-def fitted_at(belief, stop, coefficients, pairs, logs, large):
-    """The fitted cost to go of a belief that is given without its logarithms."""
-    for i in range(belief.size):
-        if belief[i] > NEGLIGIBLE:
-            logs[i] = np.log(belief[i])
-    return fitted_cost(belief, logs, 0.0, stop, coefficients, pairs, large)
+def back_up(parents, children, delta, log_delta, regrets, coefficients, pairs, price, answers, expected, seen):
+    """expected = sum_v P(v | belief) J(belief after v), with J of the next stage, and J after each one's own answer.
 
-
-@njit(nogil=True, cache=True)
-def held_value(belief, regrets, fitted, coefficients, pairs, price, logs, large):
-    """J as the solver holds it: never above stopping, never below the price of the next feature."""
-    stop = stop_cost(belief, regrets)
-    if not fitted or stop <= price:
-        return stop
-    # J <= g, and J >= the next price where it goes on: the fit is kept to what is known of J.
-    return min(stop, max(fitted_at(belief, stop, coefficients, pairs, logs, large), price))
-
-
-@njit(nogil=True, cache=True)
-def back_up(beliefs, delta, cost, regrets, fitted, coefficients, pairs, price, out):
-    """out = cost + sum_v P(v | belief) J(belief after v), with J of the next stage."""
-    n = beliefs.shape[1]
-    child, logs, large = np.empty(n), np.empty(n), np.empty(n)
-    for s in range(beliefs.shape[0]):
-        total = cost
-        for v in range(delta.shape[0]):
-            mass = 0.0
-            for i in range(n):
-                child[i] = delta[v, i] * beliefs[s, i]
-                mass += child[i]
-            if mass > 0.0:
-                for i in range(n):
-                    child[i] /= mass
-                total += mass * held_value(child, regrets, fitted, coefficients, pairs, price, logs, large)
-        out[s] = total
-
-
-@njit(nogil=True, cache=True)
-def certify(priors, cells, offsets, costs, regrets, table, pairs, relaxed, seed, paid, bound):
-    """Policy cost and dual bound of instances drawn from the model, with the same martingale under both.
-
-    With D_k = J_k(pi_k) - E[J_k(pi_k) | pi_{k-1}], J the function that the solver holds, and the walk of one
-    instance, ``paid`` is c_1 + ... + c_R + g(pi_R) - (D_1 + ... + D_R) at the policy's stop R, and ``bound`` the
-    least such value over all R. ``relaxed`` is the cost to go assumed at the end of the table.
+    J is what the solver holds: never above stopping, never below the price of the next feature where it goes on; g
+    where there are no coefficients. ``answers`` (n,) count from the first value of the feature. Beliefs beyond n wait.
     """
+    left, stop, value, mass = expected.size, children.stop, children.value, children.mass
+    for s in range(left):
+        expected[s] = 0.0
+    for v in range(delta.shape[0]):
+        answered(parents, delta[v], log_delta[v], left, children)
+        stop_costs(children.beliefs, regrets, left, value, stop)
+        if coefficients.size:
+            fitted_costs(children, coefficients, pairs, left)
+            for s in range(left):
+                value[s] = min(stop[s], max(value[s], price) if stop[s] > price else stop[s])
+        else:
+            copy(stop[:left], value)
+        for s in range(left):
+            expected[s] += mass[s] * value[s]
+            seen[s] = value[s] if answers[s] == v else seen[s]
+
+
+@njit(nogil=True, cache=True)
+def first_uniform(seed):
+    """Begin to draw, and give the first number."""
     np.random.seed(seed)
-    n, horizon, draws = priors.size, table.shape[0], paid.size
-    belief, child, logs, large = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    below = priors[0]
-    true_class = 0
-    shift = np.random.random()
-    for s in range(draws):
-        # Systematic sampling: classes come in the proportions of the priors.
-        while true_class < n - 1 and (s + shift) / draws >= below:
-            true_class += 1
-            below += priors[true_class]
+    return np.random.random()
+
+
+@njit(nogil=True, cache=True)
+def draw_answers(priors, cells, offsets, costs, regrets, classes, answers, lengths):
+    """Answers (n, H) of instances of these classes, until stopping costs no more than the next feature.
+
+    ``lengths`` (n,) says how many answers each has. Drawing goes on from where it is (:func:`first_uniform`).
+    """
+    belief = np.empty(priors.size)
+    for s in range(classes.size):
         copy(priors, belief)
-        spent, martingale, least, stopped = 0.0, 0.0, np.inf, False
-        for k in range(horizon + 1):
-            stop = stop_cost(belief, regrets)
-            # The clairvoyant may stop at any k; the martingale takes off what foresight gains, all of it if J is true.
-            here = spent + stop - martingale
-            least = min(least, here)
-            last = k == horizon or stop <= costs[k]
-            if k == horizon:
-                # Beyond the table one further feature, for its price, would tell the class: no policy does better.
-                least = min(least, spent + min(stop, relaxed) - martingale)
-            elif not last and not stopped and costs[k] > 0.0:
-                stopped = stop <= fitted_at(belief, stop, table[k], pairs, logs, large)
-                if stopped:
-                    paid[s] = here
-            if last:
-                if not stopped:
-                    paid[s] = here
-                break
-            answer = draw(cells, offsets[k], offsets[k + 1], true_class)
-            price = costs[k + 1] if k + 1 < costs.size else 0.0
-            expected, seen = 0.0, 0.0
-            for cell in range(offsets[k], offsets[k + 1]):
-                mass = 0.0
-                for i in range(n):
-                    child[i] = cells[cell, i] * belief[i]
-                    mass += child[i]
-                if mass > 0.0:
-                    for i in range(n):
-                        child[i] /= mass
-                    after = k + 1 < horizon
-                    row = table[k + 1] if after else table[k]
-                    value = held_value(child, regrets, after, row, pairs, price, logs, large)
-                    # Summed over all answers and not sampled: D_k has mean 0 exactly, whatever J is.
-                    expected += mass * value
-                    if cell == answer:
-                        seen = value
-            martingale += seen - expected
-            spent += costs[k]
+        k = 0
+        while k < answers.shape[1] and stop_cost(belief, regrets) > costs[k]:
+            cell = draw(cells, offsets[k], offsets[k + 1], classes[s])
+            answers[s, k] = cell - offsets[k]
             mass = 0.0
-            for i in range(n):
-                belief[i] *= cells[answer, i]
+            for i in range(belief.size):
+                belief[i] *= cells[cell, i]
                 mass += belief[i]
-            for i in range(n):
+            for i in range(belief.size):
                 belief[i] /= mass
-        bound[s] = least
+            k += 1
+        lengths[s] = k

@@ -42,6 +42,7 @@ __all__ = [
     "fit_choice",
     "held_out_spend",
     "learn_paths",
+    "recount_paths",
 ]
 
 _STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
@@ -139,9 +140,7 @@ def learn_paths(
     """Beliefs from training rows of these numbers, which are binned and counted. Prices matter only where there are
     more columns than can be held. Bins that were given stay for all folds; others are chosen again, for they have seen
     the labels."""
-    floor = _FREE * scale_of(priors, mistakes)
-    per = np.maximum(np.minimum(prices.full, prices.discounted), floor)
-    every = TrainingRows(*rows)
+    per, every = _least_prices(priors, prices, mistakes), TrainingRows(*rows)
     beliefs = PathCounts.learn(binner, counts, every, priors, per)
     ways = _ways(beliefs, settings)
     # Where nothing is chosen and no rule is learnt from rows, no fold is cut.
@@ -155,6 +154,21 @@ def learn_paths(
         some, numbers = every.take(chosen), numbers[chosen]
     held_out = _held_out(some, numbers, binner, bins_given, priors, per, settings.seed, silent, most)
     return LearntPaths(beliefs, tuple(held_out), effective_rows(some.weights))
+
+
+def recount_paths(
+    paths: LearntPaths, rows: TrainingRows, binner: Binner, counts: Counts, priors: np.ndarray,
+    prices: ResolvedCosts, mistakes: np.ndarray,
+) -> LearntPaths:  # fmt: skip
+    """The same held-out rows; beliefs whose bins and naive Bayes are those of more rows than these."""
+    some = rows.take(np.flatnonzero(rows.weights > 0))
+    per = _least_prices(priors, prices, mistakes)
+    return replace(paths, beliefs=PathCounts.learn(binner, counts, some, priors, per))
+
+
+def _least_prices(priors: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray) -> np.ndarray:
+    """What each column costs at least, (K,), and a little where it is free."""
+    return np.maximum(np.minimum(prices.full, prices.discounted), _FREE * scale_of(priors, mistakes))
 
 
 def _held_out(

@@ -120,7 +120,7 @@ class TemperedRows:
             own = prices if columns is None else prices.of(columns)
             priors = priors_of(counts.classes)
             cells = tempered(counts.likelihoods(), counts.offsets, priors, temperature)
-            order = choose_order(quick, counts, cells, priors, own, mistakes, seed)[:_DEEPEST]
+            order = choose_order(quick, counts, cells, priors, own, mistakes, seed).order[:_DEEPEST]
             beliefs = NaiveBayes(binner, cells, priors)
             solver = solver_for("auto", 2, seed) if priors.size == 2 else PointsSolver(_POINTS, _REACH, seed)
             solution = solver.solve(problem_of(beliefs, order, own, mistakes))

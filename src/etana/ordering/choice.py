@@ -16,7 +16,7 @@ import numpy as np
 from etana.costs import ResolvedCosts
 from etana.likelihood import Counts, reorder_cells, telling
 from etana.ordering.scores import order_features
-from etana.ordering.search import search_order
+from etana.ordering.search import Ordered, search_order
 
 __all__ = ["choose_order"]
 
@@ -27,12 +27,12 @@ _MOST_NUMBERS = 2**21  # likelihoods of the features that tell anything
 def choose_order(
     ordering: Any, counts: Counts, likelihoods: np.ndarray, priors: np.ndarray, prices: ResolvedCosts,
     mistakes: np.ndarray, seed: int = 0,
-) -> np.ndarray:  # fmt: skip
-    """Column indices of the features that can change a belief, in the order of asking."""
+) -> Ordered:  # fmt: skip
+    """Column indices of the features that can change a belief, in the order of asking; a search adds its policy."""
     useful = telling(likelihoods, counts.offsets, priors)
     if not isinstance(ordering, str):
         order = order_features(ordering, counts, likelihoods, priors, prices.full)
-        return order[np.isin(order, useful)]
+        return Ordered(order[np.isin(order, useful)])
     # The others take no part in the search either: a trial with them in it would be spent on nothing.
     cells, offsets = reorder_cells(counts.cells, counts.offsets, useful)
     some, likely = Counts(cells, offsets, counts.classes), reorder_cells(likelihoods, counts.offsets, useful)[0]
@@ -40,8 +40,9 @@ def choose_order(
     if ordering == "auto":
         ordering = "cost" if costs.full.any() and _affordable(likely) else "information"
     if ordering == "cost":
-        return useful[search_order(some, likely, priors, costs, mistakes, seed)]
-    return useful[order_features(ordering, some, likely, priors, costs.full)]
+        found = search_order(some, likely, priors, costs, mistakes, seed)
+        return found._replace(order=useful[found.order])
+    return Ordered(useful[order_features(ordering, some, likely, priors, costs.full)])
 
 
 def _affordable(likelihoods: np.ndarray) -> bool:

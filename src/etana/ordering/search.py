@@ -29,19 +29,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from etana.costs import ResolvedCosts
+from etana.kernels import played as kernel
 from etana.likelihood import Counts, reorder_cells
 from etana.ordering.scores import order_features
 from etana.policies import ExactSolver, StoppingPolicy, solver_for
 from etana.policies.exact import RoughBounds
 from etana.problem import Problem
 
-__all__ = ["search_order"]
+__all__ = ["Ordered", "search_order"]
 
 _REACH = 0.01
 _MORE, _MOST_PLACES = 2, 24
@@ -65,18 +66,19 @@ def search_order(
     prices: ResolvedCosts,
     mistakes: np.ndarray,
     random_state: int = 0,
-) -> np.ndarray:
-    """Column indices in an order whose stopping problem has a low expected cost."""
+) -> Ordered:
+    """Column indices in an order whose stopping problem has a low expected cost, and the solution of that problem."""
     model = _Model(counts, likelihoods, priors, prices, mistakes, random_state)
     starts = _starts(model)
     decides = bool(np.ptp(mistakes, axis=1).any())
     if not decides or starts[0].size < 2:
-        return starts[0]
-    policies = [model.solve(order) for order in starts]
-    costs = [policy.expected_cost for policy in policies]
-    best = int(np.argmin(costs))
-    start = starts[best]
-    reached = int((policies[best].expectation.reach[1:] >= _REACH).sum())
+        return Ordered(starts[0])
+    start, policy = starts[0], model.solve(starts[0])
+    for order in starts[1:]:
+        other = model.solve(order)
+        if other.costs_less(policy):
+            start, policy = order, other
+    reached = int((policy.expectation.reach[1:] >= _REACH).sum())
     places = min(reached + _MORE, _MOST_PLACES, start.size)
     window = _window([start, *starts], places)
     # Thousands of small products: threads inside each would only wait for one another.
@@ -84,7 +86,15 @@ def search_order(
         trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
         found = _improve(window, places, prices, trials, _trials_left(priors.size))
     order = np.concatenate([found, start[~np.isin(start, found)]])
-    return order if model.solve(order).expected_cost < costs[best] else start
+    found_policy = model.solve(order)
+    return Ordered(order, found_policy) if found_policy.costs_less(policy) else Ordered(start, policy)
+
+
+class Ordered(NamedTuple):
+    """Column indices in the order of asking, and the policy that ``"auto"`` finds for them, if it was asked for one."""
+
+    order: np.ndarray
+    policy: StoppingPolicy | None = None
 
 
 @dataclass(frozen=True)
@@ -216,76 +226,62 @@ class _Solved:
 class _Played:
     """Trials on drawn instances, for any number of classes.
 
-    ``true`` are their classes; ``likely[feature]`` is P(answer | T_i) of their answers, a column for each. For the
-    order that was kept, ``played[k]`` and ``onward[k]`` are the instances after k features and what they pay then on.
+    ``true`` are their classes; ``likely[feature]`` is P(answer | T_i) of their answers, a column for each instance. For
+    the order that was kept, ``beliefs[k]``, ``stages`` and ``onward[k]`` are the instances after k features, what
+    stopping costs them and what they pay then on.
     """
 
     def __init__(self, model: _Model, window: np.ndarray) -> None:
-        self.problem = model.problem(window)
-        self.prices = model.prices
-        self.true, likely = _drawn(self.problem, model.seed)
-        self.likely = dict(zip(window.tolist(), likely, strict=True))
+        self.problem, self.prices = model.problem(window), model.prices
+        self.true, self.likely = _drawn(self.problem, model.seed)
+        self.place = {feature: k for k, feature in enumerate(window.tolist())}
+        n, draws, most = self.problem.n_classes, self.true.size, window.size
+        self.stages, self.tried = (kernel.make_stages(most, draws, _LEVELS) for _ in range(2))
+        self.onward, self.ahead = np.empty((2, most + 1, draws))
+        self.beliefs = np.empty((most + 1, n, draws))
+        self.beliefs[0] = self.problem.priors[:, None]
+        self.unseen = np.empty((0, n, draws))
+        self.per_level = _LEVELS / self.problem.scale
+        stop, level, stopping = (part[0] for part in self.stages)
+        stop[:] = (self.problem.priors @ self.problem.regrets).min()
+        level[:] = (stop * self.per_level).astype(np.int64)
+        stopping[:] = np.bincount(level, stop, minlength=_LEVELS + 1).cumsum()
 
     def keep(self, stages: np.ndarray) -> None:
         self.kept = stages
-        self.played = [_Stage(np.repeat(self.problem.priors[:, None], self.true.size, axis=1), self.problem)]
-        self.played += self.play(self.played[0], stages)
-        self.onward = [self.played[-1].stop]
-        for k, price in reversed(list(enumerate(self.prices.in_order(stages)))):
-            self.onward.append(self.played[k].least(price + self.onward[-1]))
-        self.onward.reverse()
+        self.play(stages, 0, self.stages, self.beliefs)
+        self.onward[stages.size] = self.stages.stop[stages.size]
+        kernel.settle(self.stages, self.stages, 0, self.prices.in_order(stages), self.onward[: stages.size + 1])
 
-    def play(self, stage: _Stage, features: np.ndarray) -> Iterator[_Stage]:
-        """The stages that follow this one with these features."""
-        for feature in features:
-            beliefs = stage.beliefs * self.likely[int(feature)]
-            beliefs /= beliefs.sum(axis=0)
-            stage = _Stage(beliefs, self.problem)
-            yield stage
+    def play(self, features: np.ndarray, first: int, stages: kernel.Stages, beliefs: np.ndarray) -> None:
+        """The stages after the first so many, with these features."""
+        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
+        kernel.play(
+            self.beliefs[first], self.likely, places, first, self.problem.regrets, self.per_level, stages, beliefs
+        )
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
         changed = np.flatnonzero(stages != self.kept)
         first, last = (int(changed[0]), int(changed[-1])) if changed.size else (0, -1)
         if not np.isin(stages[changed], self.kept[changed]).all():
             last = stages.size - 1  # a new feature came in, so that beliefs differ to the end
-        played = self.played[: first + 1]
-        played += self.play(played[-1], stages[first : last + 1])
-        onward = played[-1].stop if last + 1 == stages.size else self.onward[last + 1]
-        for k, price in reversed(list(enumerate(self.prices.in_order(stages[: last + 1])))):
-            onward = played[k].least(price + onward)
-        return float(onward.mean()) + self.problem.floor_cost
+        self.play(stages[first : last + 1], first, self.tried, self.unseen)
+        self.ahead[last + 1] = self.tried.stop[last + 1] if last + 1 == stages.size else self.onward[last + 1]
+        kernel.settle(self.stages, self.tried, first, self.prices.in_order(stages[: last + 1]), self.ahead)
+        return float(self.ahead[0].mean()) + self.problem.floor_cost
 
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:
         """Those with most information per price about the instances that go on at this place."""
-        stopped = np.any([self.onward[k] == self.played[k].stop for k in range(place + 1)], axis=0)
-        beliefs, true = self.played[place].beliefs[:, ~stopped], self.true[~stopped]
-        rate, rows = np.empty(features.size), np.arange(true.size)
-        for r, feature in enumerate(features):
-            likely = self.likely[int(feature)][:, ~stopped]
-            price = self.prices.in_order(np.append(self.kept[:place], feature))[-1]
-            told = np.log(likely[true, rows] / (likely * beliefs).sum(axis=0)).sum()
-            rate[r] = told / max(price, 1e-12 * self.problem.scale)
+        going = (self.onward[: place + 1] != self.stages.stop[: place + 1]).all(axis=0)
+        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
+        told = kernel.information(self.beliefs[place], self.likely, places, going, self.true)
+        prices = [self.prices.in_order(np.append(self.kept[:place], feature))[-1] for feature in features]
+        rate = told / np.maximum(prices, 1e-12 * self.problem.scale)
         return np.argsort(-rate, kind="stable")[:_PROMISING]
 
 
-class _Stage:
-    """Drawn instances after some features: beliefs, a column for each, stop costs, and these summed up by level."""
-
-    def __init__(self, beliefs: np.ndarray, problem: Problem) -> None:
-        self.beliefs = beliefs
-        self.stop = (problem.regrets.T @ beliefs).min(axis=0)
-        self.level = (self.stop * (_LEVELS / problem.scale)).astype(np.int64)
-        self.stopping = np.bincount(self.level, self.stop, minlength=_LEVELS + 1).cumsum()
-
-    def least(self, onward: np.ndarray) -> np.ndarray:
-        """What instances pay if those up to the best level stop and the others pay ``onward``."""
-        saved = np.bincount(self.level, onward, minlength=_LEVELS + 1).cumsum() - self.stopping
-        best = int(saved.argmax())
-        return np.where(self.level <= best, self.stop, onward) if saved[best] > 0 else onward
-
-
-def _drawn(problem: Problem, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Classes of instances drawn from the model, and for each feature P(answer | T_i) of their answers."""
+def _drawn(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of instances drawn from the model, and P(answer | T_i) of their answers: (features, N, instances)."""
     rng = np.random.default_rng(seed)
     draws = max(_NUMBERS // problem.n_classes, _LEAST_DRAWS)
     # Classes come in the proportions of the priors, in an order that does not depend on how they are numbered.
@@ -293,9 +289,9 @@ def _drawn(problem: Problem, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
     turn = np.lexsort((signature, problem.priors))
     below = problem.priors[turn].cumsum()[:-1]
     true = turn[np.searchsorted(below, (np.arange(draws) + rng.random()) / draws, side="right")]
-    likely = []
+    likely = np.empty((problem.n_features, problem.n_classes, draws))
     for k in range(problem.n_features):
         delta = problem.stage(k)
         answers = (rng.random(draws)[:, None] >= delta.cumsum(axis=0).T[true]).sum(axis=1)
-        likely.append(np.ascontiguousarray(delta[np.minimum(answers, len(delta) - 1)].T))
+        likely[k] = delta[np.minimum(answers, len(delta) - 1)].T
     return true, likely

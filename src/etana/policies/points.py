@@ -65,7 +65,9 @@ _RIDGE = 1e-6
 _CONFIDENCE = 3.3  # standard errors
 _PRECISION = 2e-3  # of the lower bound, relative, that the certificate aims at
 _DRAWS = 2048
-_MOST_DRAWS = 65536
+_MOST_DRAWS, _SEEDS = 65536, 16
+_CLEARLY = 5.0  # standard errors: chance says so once in a million
+_SIDE_BY_SIDE, _ANSWERS = 2048, 2**22  # instances that are certified at a time, and their answers, at most
 
 
 class PointsSolver:
@@ -225,25 +227,138 @@ def _confused_pairs(points: list[np.ndarray]) -> np.ndarray:
 
 def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
     """Coefficients of the fitted cost to go, one row per stage, from the last to the first."""
+    from scipy.linalg.lapack import dposv  # not needed where policies are only followed
+
     horizon, n = len(points), model.priors.size
-    table = np.zeros((horizon, 2 * n + 1 + 2 * len(pairs)))
+    width = 2 * n + 1 + 2 * len(pairs)
+    table = np.zeros((horizon, width))
+    # Memory that is new at every stage would take as long to be had as the work in it.
+    room = np.empty(width * max(map(len, points), default=0))
     # Hundreds of small least-squares problems: threads inside each would only wait for one another.
     with threadpool_limits(limits=1, user_api="blas"):
         for k in range(horizon - 1, -1, -1):
-            beliefs, target = points[k], np.empty(len(points[k]))
-            fitted = k + 1 < horizon
-            price = model.costs[k + 1] if k + 1 < model.costs.size else 0.0
-            kernel.back_up(
-                beliefs, model.stage(k), model.costs[k], model.regrets,
-                fitted, table[k + fitted], pairs, price, target,
-            )  # fmt: skip
-            x = np.empty((len(beliefs), table.shape[1]))
-            kernel.features(beliefs, model.regrets, pairs, x)
+            beliefs = _Beliefs(points[k])
+            ahead = _ahead(table, k + 1, model.costs)
+            target = model.costs[k] + beliefs.back_up(model.stage(k), model.regrets, pairs, *ahead)[0]
+            x = room[: width * target.size].reshape(width, target.size)
+            kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x)
             # A little ridge: functions of pairs that never meet are all zero at some stages.
-            gram = x.T @ x
-            gram[np.diag_indices_from(gram)] += _RIDGE * len(x)
-            table[k] = np.linalg.solve(gram, x.T @ target)
+            gram = x @ x.T
+            gram[np.diag_indices_from(gram)] += _RIDGE * target.size
+            table[k] = dposv(gram, x @ target)[1]
     return table
+
+
+def _ahead(table: np.ndarray, stage: int, costs: np.ndarray) -> tuple[np.ndarray, float]:
+    """Coefficients of a stage, none beyond the table, and the price of its feature."""
+    row = table[stage] if stage < len(table) else np.empty(0)
+    return row, float(costs[stage]) if stage < costs.size else 0.0
+
+
+def _logs(chances: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(chances)
+
+
+class _Beliefs:
+    """Beliefs (n, N) side by side for the kernels; the first ``left`` of them go on, the others wait."""
+
+    def __init__(self, beliefs: np.ndarray) -> None:
+        n, n_classes = beliefs.shape
+        self.lanes, self.children = kernel.make_lanes(n_classes, n), kernel.make_lanes(n_classes, n)
+        self.lanes.beliefs[:] = beliefs.T
+        self.lanes.logs[:] = _logs(self.lanes.beliefs)
+        self.answers, self.left = np.zeros(n, dtype=np.int64), n
+
+    def back_up(
+        self, delta: np.ndarray, regrets: np.ndarray, pairs: np.ndarray, coefficients: np.ndarray, price: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """J of the next stage, expected over its answers and after each one's own answer."""
+        expected, seen = np.empty((2, self.left))
+        kernel.back_up(
+            self.lanes, self.children, delta, _logs(delta), regrets, coefficients, pairs, price,
+            self.answers[: self.left], expected, seen,
+        )  # fmt: skip
+        return expected, seen
+
+    def stop_costs(self, regrets: np.ndarray) -> np.ndarray:
+        """g, in place."""
+        kernel.stop_costs(self.lanes.beliefs, regrets, self.left, self.lanes.value, self.lanes.stop)
+        return self.lanes.stop[: self.left]
+
+    def fitted_costs(self, coefficients: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """The fitted cost to go, in place; :meth:`stop_costs` must be those of now."""
+        kernel.fitted_costs(self.lanes, coefficients, pairs, self.left)
+        return self.lanes.value[: self.left]
+
+    def take_answers(self, delta: np.ndarray) -> None:
+        """Each belief after its own answer."""
+        answers, beliefs = self.answers[: self.left], self.lanes.beliefs[:, : self.left]
+        beliefs *= delta.T[:, answers]
+        mass = beliefs.sum(axis=0)
+        beliefs /= mass
+        self.lanes.logs[:, : self.left] += _logs(delta).T[:, answers] - np.log(mass)
+
+
+def _certify(
+    problem: Problem, table: np.ndarray, pairs: np.ndarray, seed: int, draws: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Policy cost and dual bound of instances drawn from the model, with the same martingale under both.
+
+    With D_k = J_k(pi_k) - E[J_k(pi_k) | pi_{k-1}], J the function that the solver holds, and the walk of one
+    instance, the first is c_1 + ... + c_R + g(pi_R) - (D_1 + ... + D_R) at the policy's stop R, and the second the
+    least such value over all R.
+    """
+    # Systematic sampling: classes come in the proportions of the priors.
+    shift = kernel.first_uniform(seed)
+    classes = np.searchsorted(problem.priors.cumsum()[:-1], (np.arange(draws) + shift) / draws, side="right")
+    paid, bound = np.empty(draws), np.empty(draws)
+    at_once = max(min(_SIDE_BY_SIDE, _ANSWERS // max(len(table), 1)), 1)
+    for a in range(0, draws, at_once):
+        part = slice(a, a + at_once)
+        paid[part], bound[part] = _certify_some(problem, table, pairs, classes[part])
+    return paid, bound
+
+
+def _certify_some(
+    problem: Problem, table: np.ndarray, pairs: np.ndarray, classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    costs, regrets, horizon, n = problem.feature_costs, problem.regrets, len(table), classes.size
+    answers, lengths = np.empty((n, horizon), dtype=np.int32), np.empty(n, dtype=np.int64)
+    kernel.draw_answers(problem.priors, problem.cells, problem.offsets, costs, regrets, classes, answers, lengths)
+    # Those that go on longest come first, so that those that still go are always the first so many.
+    order = np.argsort(-lengths, kind="stable")
+    answers, lengths = answers[order], lengths[order]
+    walks = _Beliefs(np.tile(problem.priors, (n, 1)))
+    martingale, least, paid, stopped = np.zeros(n), np.full(n, np.inf), np.empty(n), np.zeros(n, dtype=bool)
+    spent = 0.0
+    for k in range(horizon + 1):
+        left = walks.left
+        stop = walks.stop_costs(regrets)
+        # The clairvoyant may stop at any k; the martingale takes off what foresight gains, all of it if J is true.
+        here = spent + stop - martingale[:left]
+        np.minimum(least[:left], here, out=least[:left])
+        if k == horizon and horizon < problem.n_features:
+            # Beyond the table one further feature, for its price, would tell the class: no policy does better.
+            np.minimum(least[:left], here - np.maximum(stop - costs[k], 0.0), out=least[:left])
+        stops = lengths[:left] <= k
+        if k < horizon and costs[k] > 0.0:
+            stops |= stop <= walks.fitted_costs(table[k], pairs)
+        now = stops & ~stopped[:left]
+        paid[:left][now] = here[now]
+        stopped[:left] |= stops
+        walks.left = left = int(np.searchsorted(-lengths, -k, side="left"))
+        if left == 0:
+            break
+        delta = problem.stage(k)
+        walks.answers[:left] = answers[:left, k]
+        expected, seen = walks.back_up(delta, regrets, pairs, *_ahead(table, k + 1, costs))
+        # Summed over all answers and not sampled: D_k has mean 0 exactly, whatever J is.
+        martingale[:left] += seen - expected
+        walks.take_answers(delta)
+        spent += costs[k]
+    back = np.argsort(order)
+    return paid[back], least[back]
 
 
 class AlphaPolicy(StoppingPolicy):
@@ -332,26 +447,34 @@ class FittedPolicy(StoppingPolicy):
     @cached_property
     def certificate(self) -> Certificate:
         """Policy cost and lower bound; more instances are drawn until the bound is precise enough."""
-        problem, rule = self.problem, self.rule
-        relaxed = np.inf if self.horizon == problem.n_features else problem.feature_costs[self.horizon]
-        paid, bound = np.empty(0), np.empty(0)
-        draws = _DRAWS
-        seeds = np.random.SeedSequence(self.random_state).spawn(16)
-        for seed in seeds:
-            p, b = np.empty(draws), np.empty(draws)
-            kernel.certify(
-                problem.priors, problem.cells, problem.offsets, problem.feature_costs, problem.regrets,
-                rule.table, rule.index, relaxed, int(seed.generate_state(1)[0]), p, b,
-            )  # fmt: skip
-            paid, bound = np.concatenate([paid, p]), np.concatenate([bound, b])
+        paid, bound = self._first_look
+        for seed in range(1, _SEEDS + 1):
             error = float(bound.std(ddof=1) / np.sqrt(bound.size))
             allowed = _PRECISION * abs(float(bound.mean())) / _CONFIDENCE
-            if error <= allowed or paid.size >= _MOST_DRAWS:
+            if error <= allowed or paid.size >= _MOST_DRAWS or seed == _SEEDS:
                 break
             needed = 1.1 * paid.size * (error / allowed) ** 2 if allowed > 0 else np.inf
-            draws = int(max(min(needed, _MOST_DRAWS) - paid.size, _DRAWS))
+            p, b = self._look(seed, int(max(min(needed, _MOST_DRAWS) - paid.size, _DRAWS)))
+            paid, bound = np.concatenate([paid, p]), np.concatenate([bound, b])
         cost_error = float(paid.std(ddof=1) / np.sqrt(paid.size))
         return Certificate(float(paid.mean()), cost_error, float(bound.mean()), error, paid.size)
+
+    @cached_property
+    def _first_look(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._look(0, _DRAWS)
+
+    def _look(self, number: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        seed = np.random.SeedSequence(self.random_state).spawn(_SEEDS)[number]
+        return _certify(self.problem, self.rule.table, self.rule.index, int(seed.generate_state(1)[0]), draws)
+
+    def costs_less(self, other: StoppingPolicy) -> bool:
+        """As of any policy; where the first instances of both certificates say it clearly, no others are drawn."""
+        if isinstance(other, FittedPolicy):
+            looks = self._first_look[0] + self.problem.floor_cost, other._first_look[0] + other.problem.floor_cost
+            less = looks[1].mean() - looks[0].mean()
+            if abs(less) > _CLEARLY * np.sqrt(sum(look.var(ddof=1) / look.size for look in looks)):
+                return bool(less > 0)
+        return super().costs_less(other)
 
     @property
     def expected_cost(self) -> float:
@@ -387,6 +510,6 @@ class FittedPolicy(StoppingPolicy):
         return self
 
     def _continuation(self, stage: int, beliefs: np.ndarray) -> np.ndarray:
-        x = np.empty((len(beliefs), self.rule.table.shape[1]))
-        kernel.features(beliefs, self.rule.regrets, self.rule.index, x)
-        return np.maximum(x @ self.rule.table[stage], self.problem.feature_costs[stage])
+        at = _Beliefs(beliefs)
+        at.stop_costs(self.rule.regrets)
+        return np.maximum(at.fitted_costs(self.rule.table[stage], self.rule.index), self.problem.feature_costs[stage])

@@ -215,6 +215,10 @@ class StoppingPolicy(OrderStopping):
         """A cost that no policy for this problem can beat; solvers know of different ones."""
         raise AssertionError("each policy knows a bound")
 
+    def costs_less(self, other: StoppingPolicy) -> bool:
+        """Whether this policy is expected to pay less than another."""
+        return self.expected_cost < other.expected_cost
+
     @property
     def gap(self) -> float:
         """Expected cost less lower bound: how far from the optimum the policy can be at most."""

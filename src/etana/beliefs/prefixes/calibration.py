@@ -1,9 +1,10 @@
 """Making posteriors honest: one temperature for each stage.
 
-    q_i  proportional to  ((1 - e) p_i + e prior_i)^t
+    r_i = ((1 - e) p_i + e prior_i) / prior_i          q_i  proportional to  prior_i r_i^t
 
-with t chosen so that the log loss of held-out rows is least.  t below 1 says that the classifier is surer than it
-should be.  e is small: it keeps a class that no neighbour or tree voted for from being impossible.
+with t chosen so that the log loss of held-out rows is least. r_i is what the values say for class i; t below 1 says
+that the classifier is surer of it than it should be, and t = 0 leaves the prior: who doubts the evidence does not doubt
+that a rare class is rare. e is small: it keeps a class that no neighbour or tree voted for from being impossible.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _RANGE = 1.6  # of log t
 
 def temper(posteriors: np.ndarray, prior: np.ndarray, temperature: float, floor: float) -> np.ndarray:
     """Posteriors (n, N) at this temperature."""
-    logs = temperature * _logs(posteriors, prior, floor)
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    logs = _tempered(*_evidence(posteriors, prior, floor), temperature)
+    odds = np.exp(logs)
     return odds / odds.sum(axis=1, keepdims=True)
 
 
@@ -29,19 +30,26 @@ def fit_temperature(
     """The temperature with the least log loss on rows that had no part in the posteriors."""
     from scipy.optimize import minimize_scalar  # classification does without it
 
-    logs = _logs(posteriors, prior, floor)
-    logs -= logs.max(axis=1, keepdims=True)
-    true = logs[np.arange(codes.size), codes]
+    told = _evidence(posteriors, prior, floor)
+    rows = np.arange(codes.size)
     counted = np.ones(codes.size) if weights is None else weights
 
     def loss(log_t: float) -> float:
-        t = np.exp(log_t)
-        return float(counted @ (np.log(np.exp(t * logs).sum(axis=1)) - t * true) + _CAUTION * log_t**2)
+        logs = _tempered(*told, np.exp(log_t))
+        return float(counted @ (np.log(np.exp(logs).sum(axis=1)) - logs[rows, codes]) + _CAUTION * log_t**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded").x))
 
 
-def _logs(posteriors: np.ndarray, prior: np.ndarray, floor: float) -> np.ndarray:
+def _evidence(posteriors: np.ndarray, prior: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the prior (N,) and of r (n, N)."""
     # Of many rows a part is taken, and a class that is not among them has no prior.
+    known = np.where(prior > 0, prior, 1.0)
     with np.errstate(divide="ignore"):
-        return np.log((1.0 - floor) * posteriors + floor * prior)
+        return np.log(known), np.log(((1.0 - floor) * posteriors + floor * prior) / known)
+
+
+def _tempered(prior: np.ndarray, told: np.ndarray, temperature: float) -> np.ndarray:
+    """Logarithms of the odds of each row, largest 0."""
+    logs = prior + temperature * told
+    return logs - logs.max(axis=1, keepdims=True)
