@@ -7,8 +7,8 @@ the two passes; no more than a block of each process is there at a time. What ma
 that do nothing else, and is shown apart: figures without it are wall seconds less those of two such passes.
 
 One process reads its blocks one after the other, without Dask. Both run in one call, with one thread each, and take
-turns in so many rounds; the least of each is shown. On a machine that others use, processor seconds (of the workers,
-of the client and its scheduler) say what the wall clock cannot. Memory is the sum of what the processes hold, by its
+turns, one process first and last; the least of each is shown. On a machine that others use, processor seconds (of the
+workers, of the client and its scheduler) say what the wall clock cannot. Memory is the sum of what the processes hold, by its
 highest mark. The machine needs a core for each worker; the client's thread works when they have nothing to do.
 """
 
@@ -117,11 +117,14 @@ def compare(client: Client, rows: int, alone_rows: int, block_rows: int, rounds:
     workers = [info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()]
     found: dict[str, list[Took]] = {name: [] for name in ("alone", "alone, made", "cluster", "cluster, made")}
     with Memory([os.getpid(), *workers]) as memory:
-        for _ in range(rounds):
-            found["alone, made"].append(measure(lambda: make_only(alone, False), None))
-            found["alone"].append(measure(lambda: fit(alone), None))
-            found["cluster, made"].append(measure(lambda: make_only(lazy, True), client))
-            found["cluster"].append(measure(lambda: fit(lazy), client))
+        for turn in range(2 * rounds + 1):
+            if turn % 2:
+                found["cluster, made"].append(measure(lambda: make_only(lazy, True), client))
+                found["cluster"].append(measure(lambda: fit(lazy), client))
+            else:
+                found["alone, made"].append(measure(lambda: make_only(alone, False), None))
+                found["alone"].append(measure(lambda: fit(alone), None))
+            print(f"load {os.getloadavg()[0]:.1f} after {list(found)[2 * (turn % 2)]}", flush=True)
     best = {name: min(took) for name, took in found.items()}
     per = {name: took.per_million(alone_rows if "alone" in name else rows) for name, took in best.items()}
     for name in ("alone", "cluster"):
@@ -143,10 +146,10 @@ def show(found: dict[str, Any]) -> None:
         print(f"{name:<26} {took['wall']:7.3f} {took['here']:15.3f} {took['workers']:11.3f}")
     for words in ("", ", without making"):
         one, many = (per[name + words] for name in ("alone", "cluster"))
-        # Workers do all that grows with the rows; what one of them has to do in its share is what it would take alone.
-        work = (many["workers"] + many["here"]) / one["here"]
+        # A worker's share, and then the client's work, one after the other: what the wall clock of an idle machine says.
+        busy = (many["workers"] / n + many["here"]) / one["here"] * n
         print(f"wall{words}: {many['wall'] / one['wall'] * n:.2f} times a {n}th of one process (limit {LIMIT}); "
-              f"processor time in all {work:.2f} times")  # fmt: skip
+              f"by processor seconds {busy:.2f}")  # fmt: skip
     print(f"all processes together held at most {found['peak_gb']:.1f} GB")
 
 
