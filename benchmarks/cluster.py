@@ -3,13 +3,14 @@
     python benchmarks/cluster.py [--rows 10000000] [--alone-rows 10000000] [--block-rows 200000] [--workers 2]
 
 Rows are made, 50 columns of four-byte numbers in two classes, block by block where they are counted, once in each of
-the two passes; no more than a block of each process is there at a time. What making them takes is measured by passes
-that do nothing else, and is shown apart: figures without it are wall seconds less those of two such passes.
+the two passes; no more than a block of each process is there at a time. What making them takes is measured by a pass
+over a tenth of the blocks that does nothing else, and is shown apart: figures without it are less two such passes.
 
 One process reads its blocks one after the other, without Dask. Both run in one call, with one thread each, and take
-turns in so many rounds; the least of each is shown. On a machine that others use, processor seconds (of the workers,
-of the client and its scheduler) say what the wall clock cannot. Memory is the sum of what the processes hold, by its
-highest mark. The machine needs a core for each worker; the client's thread works when they have nothing to do.
+turns, one process first and last; the least of each is shown. On a machine that others use, processor seconds (of the
+workers, and of the client and its scheduler) say what the wall clock cannot. Memory is the sum of what the processes
+hold, by its highest mark. The machine needs a core for each worker; the client's thread works when they have nothing
+to do.
 """
 
 from __future__ import annotations
@@ -111,26 +112,26 @@ def fit(parts: list[Any]) -> ETANAClassifier:
 
 
 def compare(client: Client, rows: int, alone_rows: int, block_rows: int, rounds: int) -> dict[str, Any]:
-    """One process and the cluster in turns; the least wall seconds of each."""
-    alone = readers(alone_rows, block_rows)
-    lazy = [dask.delayed(reader) for reader in readers(rows, block_rows)]
-    workers = [info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()]
-    found: dict[str, list[Took]] = {name: [] for name in ("alone", "alone, made", "cluster", "cluster, made")}
+    """One process and the cluster in turns; the least wall seconds of each, per million rows."""
+    sides = {"alone": (alone_rows, readers(alone_rows, block_rows), None)}
+    sides["cluster"] = rows, [dask.delayed(reader) for reader in readers(rows, block_rows)], client
+    workers = list(client.run(os.getpid).values())
+    found: dict[str, list[Took]] = {}
     with Memory([os.getpid(), *workers]) as memory:
-        for _ in range(rounds):
-            found["alone, made"].append(measure(lambda: make_only(alone, False), None))
-            found["alone"].append(measure(lambda: fit(alone), None))
-            found["cluster, made"].append(measure(lambda: make_only(lazy, True), client))
-            found["cluster"].append(measure(lambda: fit(lazy), client))
-    best = {name: min(took) for name, took in found.items()}
-    per = {name: took.per_million(alone_rows if "alone" in name else rows) for name, took in best.items()}
-    for name in ("alone", "cluster"):
+        for turn in range(2 * rounds + 1):
+            name = list(sides)[turn % 2]
+            n, parts, where = sides[name]
+            some = parts[: max(len(parts) // 10, 1)]
+            made = measure(partial(make_only, some, where is not None), where)
+            found.setdefault(f"{name}, made", []).append(made.per_million(min(len(some) * block_rows, n)))
+            found.setdefault(name, []).append(measure(partial(fit, parts), where).per_million(n))
+            print(f"{name}: {found[name][-1]}, load {os.getloadavg()[0]:.1f}", flush=True)
+    per = {name: min(took) for name, took in found.items()}
+    for name in sides:
         per[f"{name}, without making"] = per[name] - per[f"{name}, made"] - per[f"{name}, made"]
     return {
         "rows": rows, "alone_rows": alone_rows, "block_rows": block_rows, "workers": len(workers),
-        "seconds": {name: took._asdict() for name, took in best.items()},
-        "per_million_rows": {name: took._asdict() for name, took in per.items()},
-        "peak_gb": memory.most / 1e9,
+        "per_million_rows": {name: took._asdict() for name, took in per.items()}, "peak_gb": memory.most / 1e9,
     }  # fmt: skip
 
 
@@ -143,10 +144,10 @@ def show(found: dict[str, Any]) -> None:
         print(f"{name:<26} {took['wall']:7.3f} {took['here']:15.3f} {took['workers']:11.3f}")
     for words in ("", ", without making"):
         one, many = (per[name + words] for name in ("alone", "cluster"))
-        # Workers do all that grows with the rows; what one of them has to do in its share is what it would take alone.
-        work = (many["workers"] + many["here"]) / one["here"]
+        # A worker's share, and then the client's work: what the clock would say if nobody else were there.
+        busy = (many["workers"] / n + many["here"]) / one["here"] * n
         print(f"wall{words}: {many['wall'] / one['wall'] * n:.2f} times a {n}th of one process (limit {LIMIT}); "
-              f"processor time in all {work:.2f} times")  # fmt: skip
+              f"by processor seconds {busy:.2f}")  # fmt: skip
     print(f"all processes together held at most {found['peak_gb']:.1f} GB")
 
 

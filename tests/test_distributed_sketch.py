@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etana.distributed import Sketch
-from etana.distributed.columns import Column, Room
+from etana.distributed.columns import Column, SortingRoom
 from etana.distributed.merging import FAN_IN, reduce_stream
 from etana.kernels import sketches as kernel
 from etana.table import read_table
@@ -157,7 +157,7 @@ SPREADS = {
 @pytest.mark.parametrize("spread", SPREADS)
 def test_values_are_sorted_and_counted_however_they_lie(spread, m):
     values = SPREADS[spread](np.random.default_rng(m), m)
-    np.testing.assert_array_equal(Room(m).sort(values), np.sort(values))
+    np.testing.assert_array_equal(SortingRoom(m).sort(values), np.sort(values))
     seen, mass = Column(0, values, None, 0.0, False).distinct()
     expected = np.unique(values + 0.0, return_counts=True)
     assert seen.tobytes() == expected[0].tobytes()

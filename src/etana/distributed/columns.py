@@ -12,7 +12,7 @@ from etana.kernels import sketches as kernel
 from etana.table import Table
 from etana.threads import over_chunks
 
-__all__ = ["Column", "Room", "read_columns"]
+__all__ = ["Column", "SortingRoom", "read_columns"]
 
 _AT_ONCE = 2**20  # numbers that are copied out of a table stored by row
 _LEAST = 8  # columns that one cache line of such a table covers
@@ -31,7 +31,7 @@ class Column:
     zeros : float
         Weight of the zeros of a sparse column.
     has_missing : bool
-    room : Room, optional
+    room : SortingRoom, optional
         Where its values are sorted.
     """
 
@@ -40,7 +40,7 @@ class Column:
     weights: np.ndarray | None
     zeros: float
     has_missing: bool
-    room: Room | None = None
+    room: SortingRoom | None = None
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
         """Sorted different values and their weights, until the next column is there."""
@@ -51,7 +51,7 @@ class Column:
         if not values.size:
             return np.empty(0), np.empty(0)
         if weights is None:
-            return (self.room or Room(values.size)).distinct(values)
+            return (self.room or SortingRoom(values.size)).distinct(values)
         order = np.argsort(values, kind="stable")
         values, weights = values[order], weights[order]
         firsts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
@@ -67,7 +67,7 @@ class Column:
         return float(np.min(values, initial=low)) + 0.0, float(np.max(values, initial=high)) + 0.0
 
 
-class Room:
+class SortingRoom:
     """Arrays for sorting columns of up to so many values, kept from column to column.
 
     Workers of a Dask cluster give memory back to the system as soon as they can, so that a new array costs more there
@@ -108,7 +108,7 @@ def read_columns(table: Table, weights: np.ndarray, visit: Callable[[Column], No
     width = max(_AT_ONCE // max(table.n_rows, 1), _LEAST)
 
     def run(first: int, last: int) -> None:
-        room, turned = Room(rows.size), np.empty((min(width, last - first), rows.size))
+        room, turned = SortingRoom(rows.size), np.empty((min(width, last - first), rows.size))
         for a in range(first, last, width):
             chosen = numeric[a : min(a + width, last)]
             block = table.block(_span(chosen))
