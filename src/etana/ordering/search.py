@@ -267,7 +267,7 @@ class _Played:
         self.onward[stages.size] = self.stages.stop[stages.size]
         kernel.settle(self.stages, self.stages, 0, self.prices.in_order(stages), self.onward[: stages.size + 1])
 
-    def play(self, features: np.ndarray, first: int, stages: kernel.Stages, beliefs: np.ndarray) -> None:
+    def play(self, features: np.ndarray, first: int, stages: kernel.PlayedStages, beliefs: np.ndarray) -> None:
         """The stages after the first so many, with these features."""
         places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
         kernel.play(
