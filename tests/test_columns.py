@@ -94,3 +94,25 @@ def test_a_light_column_is_counted_in_one_bin_unless_values_are_missing():
     cells = binner.fit_count(read_table(X), y, np.ones(400), 2)
     assert np.diff(binner.cell_offsets).tolist() == [1, 3, 1]
     assert cells.tolist() == [[200, 200], [150, 0], [50, 50], [0, 150], [52, 52]]
+
+
+@pytest.mark.parametrize("spacing", ["even", "random", "crowded", "wide"])
+@pytest.mark.parametrize("n_edges", [3, 4, 63, 64, 255])
+def test_counts_by_a_guide_are_those_of_a_search(n_edges, spacing):
+    rng = np.random.default_rng(n_edges)
+    edges = {
+        "even": np.linspace(-1, 1, n_edges),
+        "random": np.unique(rng.normal(size=n_edges)),
+        "crowded": np.unique(np.exp(6 * rng.normal(size=n_edges))),
+        "wide": np.linspace(-1, 1, n_edges) * 1.7e308,
+    }[spacing]
+    beside = [np.nextafter(edges, side) for side in (-np.inf, np.inf)]
+    spread = rng.uniform(edges[0], edges[-1], 3000) if spacing != "wide" else rng.uniform(-1.7e308, 0, 3000)
+    values = np.concatenate([edges, *beside, spread, [np.inf, -np.inf]])
+    labels, mass = rng.integers(0, 3, values.size), rng.random(values.size)
+    room, histogram = np.empty(2 * (edges.size + 1)), np.zeros((edges.size + 1, 3))
+    room[: edges.size] = edges
+    kernel.add_counts(values, labels, mass, values.size, np.zeros(3), room, edges.size, histogram)
+    expected = np.zeros_like(histogram)
+    np.add.at(expected, (np.searchsorted(edges, values, side="right"), labels), mass)
+    assert np.array_equal(histogram, expected)

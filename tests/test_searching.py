@@ -272,8 +272,14 @@ def test_rough_bounds_are_bounds(seed):
     model = Made(seed, 2)
     priced = model.prices.in_order(np.arange(model.prices.full.size))
     problem = Problem.from_cells(model.priors, model.counts.likelihoods(), model.counts.offsets, priced, model.mistakes)
-    best, bounds = solver_for("auto", 2).solve(problem), RoughBounds(problem)
-    for tolerance in (0.1, 0.01, 1e-4):
-        bound = bounds.lower(problem, tolerance)
+    tolerances = (0.1, 0.01, 1e-4)
+    best, bounds = solver_for("auto", 2).solve(problem), RoughBounds(problem, tolerances)
+    order = np.arange(problem.n_features)
+    other = order.copy()
+    other[:2] = order[1::-1]
+    bounds.keep(bounds.stages(other, model.prices.in_order(other)))
+    for rung, tolerance in enumerate(tolerances):
+        bound = bounds.lower(rung, bounds.stages(order, priced), 2)
+        assert bound == bounds.lower(rung, bounds.stages(order, priced), problem.n_features)  # the same from 2 on
         assert bound <= best.expected_cost * (1 + 1e-12)
         assert bound >= best.expected_cost * (1 - 5 * tolerance) - 1e-4

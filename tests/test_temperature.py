@@ -6,6 +6,7 @@ import pytest
 import etana
 from etana import AdaptiveClassifier, ETANAClassifier, FETANAClassifier, distributed
 from etana.errors import InputError
+from etana.learning import folds
 from etana.learning.temperature import TEMPERATURES, Paid, coolest
 from etana.likelihood import tempered
 
@@ -162,3 +163,14 @@ def test_wrong_temperatures_are_refused():
 def test_as_published_believes_its_counts():
     clf = ETANAClassifier.as_published()
     assert (clf.temperature, clf.identifiers) == (1.0, ())
+
+
+def test_a_sample_of_rows_is_found_some_rows_at_a_time(monkeypatch):
+    monkeypatch.setattr(folds, "_BLOCK", 7)
+    rng = np.random.default_rng(0)
+    codes = rng.choice(3, 500, p=[0.7, 0.2, 0.1])
+    keys = rng.integers(0, 2**63, 500, dtype=np.uint64) * np.uint64(2)
+    keys[100:200] = keys[:100]  # rows that are alike
+    chosen = folds.sample_rows(codes, 60, keys)
+    places, order = np.arange(60) * 500 // 60, folds.ranked_rows(codes, keys)
+    assert np.array_equal(chosen, np.sort(order[places]))

@@ -22,6 +22,7 @@ UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
 FINE = 256  # candidate bins of one column, at most
 BATCH = 256  # values that are looked up side by side
 SHORT = 32  # up to here an insertion sort is the faster one
+CELLS, CROWD, MANY = 4, 4, 2048  # cells for an edge, edges in a cell that are too many, values for which a guide pays
 PATIENCE = 16  # moves per key after which keys count as badly spread
 LARGEST = np.finfo(np.float64).max
 
@@ -375,17 +376,52 @@ def uniform_edges(values, m, has_zero, bins, rounded, edges):
 
 
 @njit(nogil=True, cache=True)
+def guide_to(edges, n_edges, guide):
+    """Cut the range of the edges into equal cells; guide[c] becomes how many edges lie in cells before c.
+
+    Returns the factor that makes a distance from the first edge the number of a cell, and the most edges in a cell;
+    a factor of 0 if the range is none.
+    """
+    width = edges[n_edges - 1] - edges[0]
+    factor = (guide.size - 1) / width if width > 0.0 else 0.0
+    if not 0.0 < factor < LARGEST:
+        return 0.0, n_edges
+    cell, most = 0, 0
+    for e in range(n_edges):
+        own = int((edges[e] - edges[0]) * factor)
+        while cell <= own and cell < guide.size:
+            guide[cell] = e
+            cell += 1
+        most = max(most, e + 1 - guide[own])
+    while cell < guide.size:
+        guide[cell] = n_edges
+        cell += 1
+    return factor, most
+
+
+@njit(nogil=True, cache=True)
 def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
     """Add the weights of a column to histogram[bin, class]; ``edges`` has room for a power of two above n_edges."""
     size = 1
     while size <= n_edges:
         size *= 2
-    edges[n_edges:size] = np.nan  # at or below nothing
-    found = np.empty(BATCH, np.int64)
+    found, factor = np.empty(BATCH, np.int64), 0.0
+    guide = np.empty(CELLS * size if m > MANY and n_edges > CROWD else 1, np.int64)
+    if guide.size > 1 and n_edges + 2 * CROWD <= edges.size:
+        factor, most = guide_to(edges, n_edges, guide)
+        # A guide pays where few edges share a cell: the search among them is short.
+        factor = factor if most < CROWD else 0.0
+    widest = CROWD if factor > 0.0 else size
+    edges[n_edges : max(size, n_edges + widest)] = np.nan  # at or below nothing
+    last = guide.size - 1.0
     for start in range(0, m, BATCH):
         many = min(BATCH, m - start)
         found[:many] = 0
-        half = size >> 1
+        if factor > 0.0:
+            # A larger value never has a smaller cell, so that all edges of cells before its own are below it.
+            for r in range(many):
+                found[r] = guide[int(min(max((values[start + r] - edges[0]) * factor, 0.0), last))]
+        half = widest >> 1
         # Binary searches side by side: each step is the same for all, and no branch has to be guessed.
         while half > 0:
             for r in range(many):

@@ -29,14 +29,15 @@ class Stages(NamedTuple):
     ----------
     cells : float64 (cells, 2)
         P(F_k = v | T_i).
-    offsets : int64 (K + 1,)
-        Rows ``offsets[k]`` to ``offsets[k + 1]`` of ``cells`` belong to stage k.
+    begins, ends : int64 (K,)
+        Rows ``begins[k]`` to ``ends[k] - 1`` of ``cells`` belong to stage k: orders differ in these alone.
     prices : float64 (K, 2)
         Price of each feature in units of the regret of each class.
     """
 
     cells: np.ndarray
-    offsets: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
     prices: np.ndarray
 
 
@@ -135,7 +136,7 @@ def cost_to_go(x, stages, k, ahead):
     low0, low1 = stages.prices[k, 0], stages.prices[k, 1]
     up0, up1 = low0, low1
     width = guide_cells(m, guide)
-    for cell in range(stages.offsets[k], stages.offsets[k + 1]):
+    for cell in range(stages.begins[k], stages.ends[k]):
         a, b = cells[cell, 0], cells[cell, 1]
         w0, w1 = a * (1.0 - x), b * x
         if w0 + w1 > 0.0:

@@ -15,7 +15,7 @@ from etana.kernels.points import stop_costs
 BLOCK = 128
 
 
-class Stages(NamedTuple):
+class PlayedStages(NamedTuple):
     """What stopping costs n instances after each of S stages, none first.
 
     Attributes
@@ -33,10 +33,10 @@ class Stages(NamedTuple):
     stopping: np.ndarray
 
 
-def make_stages(stages: int, instances: int, levels: int) -> Stages:
+def make_stages(stages: int, instances: int, levels: int) -> PlayedStages:
     """Room for so many."""
     shape = stages + 1, instances
-    return Stages(np.empty(shape), np.empty(shape, dtype=np.int64), np.empty((stages + 1, levels + 1)))
+    return PlayedStages(np.empty(shape), np.empty(shape, dtype=np.int64), np.empty((stages + 1, levels + 1)))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -88,7 +88,7 @@ def play(start, likely, features, first, regrets, per_level, stages, beliefs):
 def settle(kept, tried, first, prices, onward):
     """What instances pay from each stage on, last to first; ``onward`` beyond the last of ``prices`` is given.
 
-    Those up to a level stop and the others pay the price and go on: the level for which the mean cost is least. Stages
+    Those up to a level stop and the others pay the price and go on: the level for which the mean cost is least. PlayedStages
     up to ``first`` are those that were kept.
     """
     saved = np.empty(kept.stopping.shape[1])

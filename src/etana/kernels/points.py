@@ -16,7 +16,7 @@ from etana.kernels.rules import NEGLIGIBLE, stop_cost
 from etana.kernels.walk import draw
 
 
-class Lanes(NamedTuple):
+class BeliefLanes(NamedTuple):
     """Beliefs side by side, and what is worked out of them.
 
     Attributes
@@ -36,10 +36,10 @@ class Lanes(NamedTuple):
     value: np.ndarray
 
 
-def make_lanes(n_classes: int, count: int) -> Lanes:
+def make_lanes(n_classes: int, count: int) -> BeliefLanes:
     """Room for so many beliefs."""
     beliefs, logs, large = np.empty((3, n_classes, count))
-    return Lanes(beliefs, logs, large, *np.empty((3, count)))
+    return BeliefLanes(beliefs, logs, large, *np.empty((3, count)))
 
 
 @njit(nogil=True, cache=True)

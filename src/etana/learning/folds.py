@@ -20,7 +20,7 @@ __all__ = ["TrainingRows", "deal_folds", "in_folds", "ranked_rows", "row_keys", 
 
 _BLOCK = 2**20  # values at once
 _NEAR = 2**16  # values that stay near the processor
-_LEADING = np.uint64(44)  # a key has so many bits besides the leading ones
+_LEADING, _PARTS = np.uint64(48), 2**16  # a key has so many bits besides the leading ones, which make so many parts
 
 
 class TrainingRows(NamedTuple):
@@ -105,22 +105,31 @@ def sample_rows(codes: np.ndarray, most: int, keys: np.ndarray) -> np.ndarray:
         return np.arange(codes.size)
     # Rows lie class by class; steps of equal length meet each class as often as its share.
     wanted, found, first = (np.arange(most) * codes.size) // most, [], 0
+    sizes = np.bincount(codes)
     for label in _ranked_classes(codes, keys):
-        own = np.flatnonzero(codes == label)
-        inside = wanted[(wanted >= first) & (wanted < first + own.size)] - first
-        found.append(own[_at_ranks(keys[own], inside)])
-        first += own.size
+        inside = wanted[(wanted >= first) & (wanted < first + sizes[label])] - first
+        found.append(_at_ranks(keys, codes, label, inside))
+        first += sizes[label]
     return np.sort(np.concatenate(found))
 
 
-def _at_ranks(keys: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Where the keys of these ranks stand; of equal keys the one that comes first."""
+def _at_ranks(keys: np.ndarray, codes: np.ndarray, label: int, ranks: np.ndarray) -> np.ndarray:
+    """The rows of a class whose keys have these ranks among its own; of equal keys the one that comes first.
+
+    Some rows at a time, so that nothing as long as the table is made.
+    """
+    blocks = [slice(a, a + _BLOCK) for a in range(0, keys.size, _BLOCK)]
     # Keys look random: their leading bits part them evenly, and only parts in which a rank lies are sorted.
-    part = (keys >> _LEADING).astype(np.int32)
-    ends = np.cumsum(np.bincount(part))
+    parts = sum(np.bincount(_leading(keys[b][codes[b] == label]), minlength=_PARTS) for b in blocks)
+    ends = np.cumsum(parts)
     chosen = np.searchsorted(ends, ranks, side="right")
-    sizes = np.zeros(ends.size, dtype=np.int64)
+    sizes = np.zeros(_PARTS, dtype=np.int64)
     sizes[chosen] = np.diff(ends, prepend=0)[chosen]
-    some = np.flatnonzero((sizes > 0)[part])
+    here = sizes > 0
+    some = np.concatenate([b.start + np.flatnonzero((codes[b] == label) & here[_leading(keys[b])]) for b in blocks])
     some = some[np.argsort(keys[some], kind="stable")]
     return some[ranks - ends[chosen] + np.cumsum(sizes)[chosen]]
+
+
+def _leading(keys: np.ndarray) -> np.ndarray:
+    return (keys >> _LEADING).astype(np.int32)

@@ -201,23 +201,37 @@ def _moved(window: np.ndarray, taken: list[int], place: int) -> np.ndarray:
     return np.concatenate([kept[:place], window[taken], kept[place:]])
 
 
+def _changed(stages: np.ndarray, kept: np.ndarray) -> tuple[int, int]:
+    """The first place where two orders differ, and the first from which on they agree again, features asked before
+    included."""
+    changed = (stages != kept).nonzero()[0]
+    if not changed.size:
+        return 0, 0
+    # Where a new feature came in, beliefs differ to the end.
+    moved = set(stages[changed].tolist()) == set(kept[changed].tolist())
+    again = int(changed[-1]) + 1 if moved else stages.size
+    return int(changed[0]), again
+
+
 class _Solved:
     """Trials by the exact solver, for two classes."""
 
     def __init__(self, model: _Model) -> None:
         self.model = model
         self.solver = ExactSolver(tolerance=_GAIN / 10)  # precise enough to tell which move pays
-        self.bounds = RoughBounds(model.problem(np.arange(model.counts.offsets.size - 1)[:1]))
+        self.bounds = RoughBounds(model.problem(np.arange(model.counts.offsets.size - 1)), _ROUGH)
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
-        problem = self.model.problem(stages)
         # Most moves are far from paying, which the bound of a solution that takes a tenth of the time shows.
-        if enough < np.inf and any(self.bounds.lower(problem, each) > enough * _ABOVE for each in _ROUGH):
-            return np.inf
-        return self.solver.solve(problem).expected_cost
+        if enough < np.inf:
+            terms = self.bounds.stages(stages, self.model.prices.in_order(stages)), _changed(stages, self.kept)[1]
+            if any(self.bounds.lower(rung, *terms) > enough * _ABOVE for rung in range(len(_ROUGH))):
+                return np.inf
+        return self.solver.solve(self.model.problem(stages)).expected_cost
 
     def keep(self, stages: np.ndarray) -> None:
-        """Each trial starts afresh."""
+        self.kept = stages
+        self.bounds.keep(self.bounds.stages(stages, self.model.prices.in_order(stages)))
 
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:
         return np.arange(features.size)
@@ -253,7 +267,7 @@ class _Played:
         self.onward[stages.size] = self.stages.stop[stages.size]
         kernel.settle(self.stages, self.stages, 0, self.prices.in_order(stages), self.onward[: stages.size + 1])
 
-    def play(self, features: np.ndarray, first: int, stages: kernel.Stages, beliefs: np.ndarray) -> None:
+    def play(self, features: np.ndarray, first: int, stages: kernel.PlayedStages, beliefs: np.ndarray) -> None:
         """The stages after the first so many, with these features."""
         places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
         kernel.play(
@@ -261,13 +275,10 @@ class _Played:
         )
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
-        changed = np.flatnonzero(stages != self.kept)
-        first, last = (int(changed[0]), int(changed[-1])) if changed.size else (0, -1)
-        if not np.isin(stages[changed], self.kept[changed]).all():
-            last = stages.size - 1  # a new feature came in, so that beliefs differ to the end
-        self.play(stages[first : last + 1], first, self.tried, self.unseen)
-        self.ahead[last + 1] = self.tried.stop[last + 1] if last + 1 == stages.size else self.onward[last + 1]
-        kernel.settle(self.stages, self.tried, first, self.prices.in_order(stages[: last + 1]), self.ahead)
+        first, again = _changed(stages, self.kept)
+        self.play(stages[first:again], first, self.tried, self.unseen)
+        self.ahead[again] = self.tried.stop[again] if again == stages.size else self.onward[again]
+        kernel.settle(self.stages, self.tried, first, self.prices.in_order(stages[:again]), self.ahead)
         return float(self.ahead[0].mean()) + self.problem.floor_cost
 
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:

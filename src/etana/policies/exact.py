@@ -99,38 +99,69 @@ class ExactSolver:
 
 
 class RoughBounds:
-    """Lower bounds of many small problems that differ in their stages only; no policy is made of them.
+    """Lower bounds of many small problems that ask for features of one problem, in this order and that; no policy is
+    made of them.
 
     Parameters
     ----------
     problem : Problem
-        Its priors and mistakes are those of all.
+        All features that are asked for, by index.
+    tolerances : tuple of float
+        What the best policy is above the bounds by, about.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, tolerances: tuple[float, ...]) -> None:
+        self.tolerances = tolerances
         like = _Induction.__new__(_Induction)
         like._set(problem, _ROUGH_POINTS)
         self.decides = like._decides()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._all, self._weights = like.stages, like.weights[::-1] if like.turned else like.weights
         if not self.decides:
             return
         x, scale = like._coordinate(problem.priors[None, :])
         self._prior, self._unit, self._floor = float(x[0]), float(scale[0]), problem.floor_cost
-        self._turned, self._weights = like.turned, like.weights[::-1] if like.turned else like.weights
         self._least, self._ends = _CORNER * like.at_stake, like._terminal(None)
         self._held, self._other = (kernel.Held(*np.empty((4, _ROUGH_POINTS))) for _ in range(2))
         self._room = _room(_ROUGH_POINTS)
 
-    def lower(self, problem: Problem, tolerance: float) -> float:
-        """A cost that no policy for this problem can beat, and that the best one is above by about the tolerance."""
+    def stages(self, order: np.ndarray, prices: np.ndarray) -> kernel.Stages:
+        """The problem that asks for these features, by index, at these prices."""
+        cells, begins, ends, _ = self._all
+        return kernel.Stages(cells, begins[order], ends[order], prices[:, None] / self._weights)
+
+    def keep(self, stages: kernel.Stages) -> None:
+        """Problems that follow end as this one does, from some stage on: what is behind it is not worked out again."""
+        self._kept = []
+        for tolerance in self.tolerances if self.decides else ():
+            m = _begin(self._held, *self._ends)
+            behind = [self._copied(m)]
+            for k in range(len(stages.begins) - 1, -1, -1):
+                m = self._back_up(stages, k, k + 1, m, tolerance)
+                behind.append(self._copied(m))
+            self._kept.append(behind[::-1])
+
+    def lower(self, rung: int, stages: kernel.Stages, same: int) -> float:
+        """A cost that no policy for this problem can beat, by the tolerance of this number.
+
+        From stage ``same`` on the problem is that which was kept.
+        """
         if not self.decides:
             return -np.inf
-        cells = problem.cells[:, ::-1].copy() if self._turned else problem.cells
-        stages = kernel.Stages(cells, problem.offsets, problem.feature_costs[:, None] / self._weights)
-        held, m = self._held, _begin(self._held, *self._ends)
+        behind = self._kept[rung][same]
+        m = behind.shape[1]
+        for part, known in zip(self._held, behind, strict=True):
+            part[:m] = known
+        m = self._back_up(stages, 0, same, m, self.tolerances[rung])
+        return float(np.interp(self._prior, self._held.xs[:m], self._held.vs[:m])) * self._unit + self._floor
+
+    def _back_up(self, stages: kernel.Stages, start: int, end: int, m: int, tolerance: float) -> int:
         precision = kernel.Precision(_FIRST_TAU * tolerance, self._least)
-        scrap = np.empty((problem.n_features, 2))
-        m, _ = kernel.backward(stages, 0, problem.n_features, held, m, self._other, self._room, precision, scrap)
-        return float(np.interp(self._prior, held.xs[:m], held.vs[:m])) * self._unit + self._floor
+        scrap = np.empty((end, 2))
+        return kernel.backward(stages, start, end, self._held, m, self._other, self._room, precision, scrap)[0]
+
+    def _copied(self, m: int) -> np.ndarray:
+        return np.array([part[:m] for part in self._held])
 
 
 def _room(points: int) -> kernel.Room:
@@ -228,7 +259,7 @@ class _Induction:
         cells, weights = problem.cells, self.weights
         if self.turned:
             cells, weights = np.ascontiguousarray(cells[:, ::-1]), weights[::-1]
-        return kernel.Stages(cells, problem.offsets, problem.feature_costs[:, None] / weights)
+        return kernel.Stages(cells, problem.offsets[:-1], problem.offsets[1:], problem.feature_costs[:, None] / weights)
 
     def _coordinate(self, beliefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """x of each belief, and what a cost at x is to be multiplied by."""
