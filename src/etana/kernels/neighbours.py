@@ -1,13 +1,13 @@
 """Votes of nearest neighbours when one feature is added to a distance.
 
-Distances are squared and Euclidean, so a feature only ever adds to them.  That gives three ways to the k nearest rows of
-a row, each with a proof that it found them; a candidate feature thus costs little more than reading it:
+Distances are squared and Euclidean, so a feature only ever adds to them.  That gives three ways to the k nearest rows
+of a row, each with a proof that it found them; a candidate feature thus costs little more than reading it:
 
 * Rows that nothing known tells apart lie at distance 0, and by a feature of one column they lie on a line. Walking
   outwards along it, over runs of equal values, finds k neighbours; they are the nearest if the last of them is nearer
   than any row of another group.
 * The nearest rows without the new feature are listed, sorted. The search along the list ends at the first row that is
-  already farther than the worst neighbour found; they are the nearest if the worst lies no farther than the list reaches.
+  already farther than the worst neighbour found; they are the nearest if the worst lies within reach of the list.
 * Otherwise every row is looked at.
 
 Neighbours at exactly the same distance as the farthest one share its votes, so whole-number and sparse columns,
@@ -39,7 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FINITE = np.float32(3.4e38)
-_SPARSE = 8  # of so many rows one says how far the nearest are at most
+_SPARSE = 8  # of so many rows one says how far the nearest are
 
 
 class Voters(NamedTuple):
@@ -81,7 +81,7 @@ class Near(NamedTuple):
     ----------
     distances : float32 (n, m)
         Ascending, infinite behind the last.
-    rows : int32 (n, m)
+    rows : uint32 (n, m)
     reach : float32 (n,)
         Every row that is not listed is farther away; -1 where there is no list.
     """
@@ -109,6 +109,15 @@ class Alike(NamedTuple):
     starts: np.ndarray
     gaps: np.ndarray
     lines: np.ndarray
+
+
+class _Scratch(NamedTuple):
+    """Room to work in."""
+
+    least: np.ndarray  # float32 (k,), the least distances
+    apart: np.ndarray  # float32 (n,)
+    hits: np.ndarray  # int32 (n + 1,), rows that are looked at
+    found: np.ndarray  # float64 (2, N), votes of those nearer than the last, and of those at its distance
 
 
 class _Runs(NamedTuple):
@@ -166,42 +175,47 @@ def _share(nearer, level, n_nearer, n_level, filled, votes):
 
 
 @njit(nogil=True, cache=True)
-def _among_near(base, order, reach, columns, first, last, voters, i, k, least, found, votes):
-    """Votes of the k nearest of row i, itself left out, if the list of its near rows is enough to know them; scratch:
-    ``least`` (at least k) and ``found`` (2, N)."""
-    filled, looked = np.int64(0), 0
+def _among_near(base, order, reach, columns, first, last, voters, i, k, scratch, votes):
+    """Votes of the k nearest of row i, itself left out, if the list of its near rows is enough to know them."""
+    least, apart, _, found = scratch
+    filled, looked, worst = np.int64(0), 0, _FINITE
+    first_own, first_column = columns[first, i], columns[first]
     for a in range(base.size):
         # A further feature only adds: what is too far without it is too far with it.
-        if base[a] == np.inf or (filled == k and base[a] > least[k - 1]):
+        if base[a] > worst:
             break
         looked = a + 1
         j = order[a]
-        if j != i:
-            d = base[a]
-            for c in range(first, last):
-                t = columns[c, i] - columns[c, j]
-                d += t * t
+        t = first_own - first_column[j]
+        d = base[a] + t * t
+        for c in range(first + 1, last):
+            t = columns[c, i] - columns[c, j]
+            d += t * t
+        apart[a] = d
+        if d < worst and j != i:
             filled = _insert(least, filled, k, d)
-    if reach < np.inf and (filled < k or least[k - 1] > reach):
+            worst = least[k - 1] if filled == k else worst
+    if reach < np.inf and (filled < k or worst > reach):
         return False
-    worst = least[filled - 1] if filled else reach
-    clear(found[0])
-    clear(found[1])
+    _clear_both(found)
     n_nearer, n_level = np.int64(0), np.int64(0)
+    worst = least[filled - 1] if filled else worst
     # A second pass, now that the last distance is known: ties at it share what is left of the k votes.
     for a in range(looked):
         j = order[a]
-        d = base[a]
-        for c in range(first, last):
-            t = columns[c, i] - columns[c, j]
-            d += t * t
-        if d <= worst and j != i:
-            level = int(d == worst)
+        if apart[a] <= worst and j != i:
+            level = int(apart[a] == worst)
             found[level, voters.codes[j]] += voters.weights[j]
             n_level += level
             n_nearer += 1 - level
     _share(found[0], found[1], n_nearer, n_level, filled, votes)
     return True
+
+
+@njit(nogil=True, cache=True)
+def _clear_both(found):
+    clear(found[0])
+    clear(found[1])
 
 
 @njit(nogil=True, cache=True)
@@ -216,21 +230,28 @@ def _within(apart, reach, hits):
 
 
 @njit(nogil=True, cache=True)
-def _among_all(apart, voters, k, least, hits, found, votes):
-    """Votes of the k nearest of rows that are so far ``apart`` (n,), infinity leaving a row out; scratch: ``hits``
-    (n + 1)."""
-    n, filled, reach = apart.size, np.int64(0), _FINITE
-    # The k nearest of some rows are no nearer than those of all: only what is within their reach is looked at.
-    for j in range(0, n, min(max(n // (_SPARSE * k), 1), _SPARSE)):
+def _look_around(apart, k, scratch):
+    """Put the k nearest of rows that are so far ``apart`` (n,), and some others, into the hits of ``scratch``; returns
+    how many there are. Infinity leaves a row out."""
+    # One row in so many says how far about the k nearest are, with some to spare; only rows within reach are looked at.
+    rank, filled, reach = min(k // _SPARSE + k // (2 * _SPARSE) + 4, k), np.int64(0), _FINITE
+    for j in range(0, apart.size, _SPARSE):
         if apart[j] < reach:
-            filled = _insert(least, filled, k, apart[j])
-            reach = least[k - 1] if filled == k else reach
-    n_hits, filled = _within(apart, reach, hits), np.int64(0)
+            filled = _insert(scratch.least, filled, rank, apart[j])
+            reach = scratch.least[rank - 1] if filled == rank else reach
+    n_hits = _within(apart, reach, scratch.hits)
+    return n_hits if n_hits >= k else _within(apart, _FINITE, scratch.hits)
+
+
+@njit(nogil=True, cache=True)
+def _among_hits(apart, n_hits, voters, k, scratch, votes):
+    """Votes of the k nearest of the first ``n_hits`` of ``scratch.hits``."""
+    least, _, hits, found = scratch
+    filled = np.int64(0)
     for a in range(n_hits):
         filled = _insert(least, filled, k, apart[hits[a]])
-    worst = least[filled - 1] if filled else reach
-    clear(found[0])
-    clear(found[1])
+    worst = least[filled - 1] if filled else _FINITE
+    _clear_both(found)
     n_nearer, n_level = np.int64(0), np.int64(0)
     for a in range(n_hits):
         j = hits[a]
@@ -331,7 +352,8 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
     weights, current, prior = scoring
     codes, n, n_classes, starts = voters.codes, voters.codes.size, prior.size, alike.starts
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty(n_classes)
-    apart, hits, ends, most = np.empty(n, columns.dtype), np.empty(n + 1, np.int32), np.empty_like(starts), 0
+    apart, ends, most = np.empty(n, columns.dtype), np.empty_like(starts), 0
+    scratch = _Scratch(least, apart, np.empty(n + 1, np.int32), found)
     for group in range(starts.size - 1):
         most = max(most, starts[group + 1] - starts[group])
     size = n if most > k else 0
@@ -349,14 +371,14 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
                 sure = _on_a_line(runs, group, i, voters, k, found, votes) < alike.gaps[group]
             if not sure:
                 sure = _among_near(
-                    near.distances[i], near.rows[i], near.reach[i], columns, lo, hi, voters, i, k, least, found, votes
+                    near.distances[i], near.rows[i], near.reach[i], columns, lo, hi, voters, i, k, scratch, votes
                 )
             if not sure:
                 copy(distances[i], apart)
                 for c in range(lo, hi):
                     _add_column(columns[c, i], columns[c], apart)
                 apart[i] = np.inf
-                _among_all(apart, voters, k, least, hits, found, votes)
+                _among_hits(apart, _look_around(apart, k, scratch), voters, k, scratch, votes)
             gain = _gain(votes, prior, codes[i], current[i], weights[i])
             total += gain
             squares += gain * gain
@@ -399,19 +421,24 @@ def list_near(hood, first, last, near):
 def leave_one_out(hood, near, sizes, first, last, votes):
     """``votes[s, i]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out."""
     distances, columns, voters = hood
-    least, found = np.empty(sizes.max(), columns.dtype), np.empty((2, votes.shape[2]))
-    apart, hits = np.empty(distances.shape[0], columns.dtype), np.empty(distances.shape[0] + 1, np.int32)
+    n, most = distances.shape[0], sizes.max()
+    apart, nothing = np.empty(n, columns.dtype), np.zeros((1, n), columns.dtype)
+    scratch = _Scratch(
+        np.empty(most, columns.dtype), np.empty(n, columns.dtype), np.empty(n + 1, np.int32),
+        np.empty((2, votes.shape[2])),
+    )  # fmt: skip
     for i in range(first, last):
-        copied = False
+        n_hits = -1
         for s in range(sizes.size):
             if not _among_near(
-                near.distances[i], near.rows[i], near.reach[i], columns, 0, 0, voters, i, sizes[s], least, found,
+                near.distances[i], near.rows[i], near.reach[i], nothing, 0, 1, voters, i, sizes[s], scratch,
                 votes[s, i],
             ):  # fmt: skip
-                if not copied:
+                if n_hits < 0:
                     copy(distances[i], apart)
-                    apart[i], copied = np.inf, True
-                _among_all(apart, voters, sizes[s], least, hits, found, votes[s, i])
+                    apart[i] = np.inf
+                    n_hits = _look_around(apart, most, scratch)
+                _among_hits(apart, n_hits, voters, sizes[s], scratch, votes[s, i])
 
 
 @njit(nogil=True, cache=True)
@@ -421,9 +448,12 @@ def nearest(distances, added, columns, voters, k, votes):
     ``distances`` (m, n) to the training rows are first brought up to date with the feature whose encoded values are
     ``added`` (m, w) for the new rows and ``columns`` (w, n) for the training rows.
     """
-    least, found = np.empty(k, distances.dtype), np.empty((2, votes.shape[1]))
-    hits = np.empty(distances.shape[1] + 1, np.int32)
+    n = distances.shape[1]
+    scratch = _Scratch(
+        np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(n + 1, np.int32),
+        np.empty((2, votes.shape[1])),
+    )  # fmt: skip
     for i in range(distances.shape[0]):
         for c in range(columns.shape[0]):
             _add_column(added[i, c], columns[c], distances[i])
-        _among_all(distances[i], voters, k, least, hits, found, votes[i])
+        _among_hits(distances[i], _look_around(distances[i], k, scratch), voters, k, scratch, votes[i])

@@ -54,6 +54,8 @@ _SCORED_ROWS = 1500  # rows, evenly spread, on which a candidate is scored
 _LISTED = 256  # nearest rows of a row that a list has room for
 _WITHIN_REACH = 160  # of them that are meant to be in it: enough for the largest size, and room for ties
 _SAMPLED = 384  # distances of a row that say how far the list is to reach
+_HALF_KEY = 32  # bits of a distance, and of a row
+_LAST_ROW = 2**_HALF_KEY - 1
 _ROWS_AT_ONCE = 64  # whose distances stay near the processor
 _PAIRED = 16  # first features that are tried with every second, at the beginning
 _MOST_PAIRS = 256  # that are tried later on
@@ -244,7 +246,7 @@ class NeighbourSearch(Search):
         self.lines = np.argsort(self.columns, axis=1, kind="stable").astype(np.int32)
         # Before the first feature nothing tells rows apart, and no row is nearer than another.
         self.groups = np.zeros(n, dtype=np.int64)
-        self.near = Near(np.empty((n, 0), np.float32), np.empty((n, 0), np.int32), np.full(n, -1.0, np.float32))
+        self.near = Near(np.empty((n, 0), np.float32), np.empty((n, 0), np.uint32), np.full(n, -1.0, np.float32))
 
     def _on_few_rows(self) -> Search:
         n = self.codes.size
@@ -306,7 +308,7 @@ class NeighbourSearch(Search):
         n = self.codes.size
         votes = np.empty((self.sizes.size, n, self.prior.size))
         shape = (n, min(_LISTED, n))
-        self.near = Near(np.empty(shape, np.float32), np.empty(shape, np.int32), np.empty(n, np.float32))
+        self.near = Near(np.empty(shape, np.float32), np.empty(shape, np.uint32), np.empty(n, np.float32))
 
         def run(first: int, last: int) -> None:
             for a in range(first, last, _ROWS_AT_ONCE):
@@ -343,9 +345,11 @@ class NeighbourSearch(Search):
             sample = np.sort(self.distances[rows, :: max(n // _SAMPLED, 1)], axis=1)
             reach[rows] = sample[:, sample.shape[1] * _WITHIN_REACH // n]
         kernel.list_near(self._rows, rows.start, rows.stop, self.near)
-        by_distance = np.argsort(distances[rows], axis=1)
-        distances[rows] = np.take_along_axis(distances[rows], by_distance, axis=1)
-        order[rows] = np.take_along_axis(order[rows], by_distance, axis=1)
+        # Bits of numbers that are not negative sort as the numbers do: with the row behind them one sort is enough.
+        keys = distances[rows].view(np.int32).astype(np.int64) << _HALF_KEY | order[rows]
+        keys.sort(axis=1)
+        distances[rows] = (keys >> _HALF_KEY).astype(np.int32).view(np.float32)
+        order[rows] = keys & _LAST_ROW
 
 
 class EstimatorSearch(Search):
