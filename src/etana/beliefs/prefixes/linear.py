@@ -25,6 +25,7 @@ import numpy as np
 
 from etana.beliefs.prefixes.encoding import Feature
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
+from etana.kernels.prefixes import score_rows
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -86,10 +87,10 @@ class _Inputs(Traveller):
     def after(self, values: np.ndarray) -> tuple[Traveller, np.ndarray]:
         of, k = self.linear, self.stage
         inputs = np.concatenate([self.inputs, of.features[k].inputs(values)], axis=1)
-        weights = of.weights[k]
+        posteriors = np.empty((len(values), of.prior.size))
         # Not by BLAS, whose last digits depend on how many rows it is given: a case is to agree with a batch.
-        scores = np.einsum("ij,jk->ik", inputs, weights[:-1]) + weights[-1]
-        return _Inputs(of, k + 1, inputs), _softmax(scores)
+        score_rows(inputs, of.weights[k], posteriors)
+        return _Inputs(of, k + 1, inputs), posteriors
 
 
 class _Rows(NamedTuple):
@@ -216,8 +217,3 @@ def _with_absent(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
     out[-1, ~known] = _IMPOSSIBLE
     out[:, known] = weights
     return out
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
