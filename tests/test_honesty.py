@@ -54,7 +54,7 @@ def test_a_row_is_not_among_its_own_neighbours():
     places, codes = pairs()
     other = np.random.default_rng(0).permutation(places)
     search = NeighbourSearch([places[:, None], other[:, None]], codes, resolve_feature_costs(0.0, 2), 1.0 - np.eye(2))
-    n, votes = codes.size, np.empty((1, codes.size, 2))
+    n, votes = codes.size, np.empty((codes.size, 1, 2))
     gains, errors = np.empty(1), np.empty(1)
 
     def score():
@@ -73,8 +73,8 @@ def test_a_row_is_not_among_its_own_neighbours():
     for reach in (np.inf, -1.0):
         search.near.reach[:] = reach
         kernel.leave_one_out(search._rows, search.near, np.array([1]), 0, n, votes)
-        assert (votes[0, np.arange(n), codes] == 0).all()
-        assert (votes[0, np.arange(n), 1 - codes] == 1).all()
+        assert (votes[np.arange(n), 0, codes] == 0).all()
+        assert (votes[np.arange(n), 0, 1 - codes] == 1).all()
 
 
 def test_look_ahead_gives_way_only_to_what_is_cheaper_by_more_than_a_standard_error():

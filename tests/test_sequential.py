@@ -144,7 +144,7 @@ def test_votes_do_not_depend_on_how_far_a_list_reaches(kind):
     search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(int(codes.max()) + 1))
     search._add(0)
     search._add(2)
-    votes = np.empty((2, search.sizes.size, 600, search.prior.size))
+    votes = np.empty((2, 600, search.sizes.size, search.prior.size))
     kernel.leave_one_out(search._rows, search.near, search.sizes, 0, 600, votes[0])
     search.near.reach[:] = -1.0
     kernel.leave_one_out(search._rows, search.near, search.sizes, 0, 600, votes[1])

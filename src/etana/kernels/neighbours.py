@@ -244,23 +244,28 @@ def _look_around(apart, k, scratch):
 
 
 @njit(nogil=True, cache=True)
-def _among_hits(apart, n_hits, voters, k, scratch, votes):
-    """Votes of the k nearest of the first ``n_hits`` of ``scratch.hits``."""
+def _among_hits(apart, n_hits, voters, sizes, scratch, votes):
+    """``votes[s]`` (N,) of the ``sizes[s]`` nearest, sizes ascending, of the first ``n_hits`` of ``scratch.hits``."""
     least, _, hits, found = scratch
-    filled = np.int64(0)
+    filled, n_nearer, n_level = np.int64(0), np.int64(0), np.int64(0)
     for a in range(n_hits):
-        filled = _insert(least, filled, k, apart[hits[a]])
-    worst = least[filled - 1] if filled else _FINITE
-    _clear_both(found)
-    n_nearer, n_level = np.int64(0), np.int64(0)
-    for a in range(n_hits):
-        j = hits[a]
-        if apart[j] <= worst:
-            level = int(apart[j] == worst)
-            found[level, voters.codes[j]] += voters.weights[j]
-            n_level += level
-            n_nearer += 1 - level
-    _share(found[0], found[1], n_nearer, n_level, filled, votes)
+        filled = _insert(least, filled, sizes[-1], apart[hits[a]])
+    last = np.float32(-1.0)
+    for s in range(sizes.size):
+        k = min(sizes[s], filled)
+        worst = least[k - 1] if k else _FINITE
+        # Where many rows are alike, several sizes end at the same distance.
+        if worst != last:
+            _clear_both(found)
+            n_nearer, n_level, last = 0, 0, worst
+            for a in range(n_hits):
+                j = hits[a]
+                if apart[j] <= worst:
+                    level = int(apart[j] == worst)
+                    found[level, voters.codes[j]] += voters.weights[j]
+                    n_level += level
+                    n_nearer += 1 - level
+        _share(found[0], found[1], n_nearer, n_level, k, votes[s])
 
 
 @njit(nogil=True, cache=True)
@@ -351,9 +356,9 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
     distances, columns, voters = hood
     weights, current, prior = scoring
     codes, n, n_classes, starts = voters.codes, voters.codes.size, prior.size, alike.starts
-    least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty(n_classes)
+    least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty((1, n_classes))
     apart, ends, most = np.empty(n, columns.dtype), np.empty_like(starts), 0
-    scratch = _Scratch(least, apart, np.empty(n + 1, np.int32), found)
+    scratch, only = _Scratch(least, apart, np.empty(n + 1, np.int32), found), np.full(1, k)
     for group in range(starts.size - 1):
         most = max(most, starts[group + 1] - starts[group])
     size = n if most > k else 0
@@ -368,18 +373,18 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
         for i in rows:
             group, sure = alike.groups[i], False
             if lined and starts[group + 1] - starts[group] > k:
-                sure = _on_a_line(runs, group, i, voters, k, found, votes) < alike.gaps[group]
+                sure = _on_a_line(runs, group, i, voters, k, found, votes[0]) < alike.gaps[group]
             if not sure:
                 sure = _among_near(
-                    near.distances[i], near.rows[i], near.reach[i], columns, lo, hi, voters, i, k, scratch, votes
+                    near.distances[i], near.rows[i], near.reach[i], columns, lo, hi, voters, i, k, scratch, votes[0]
                 )
             if not sure:
                 copy(distances[i], apart)
                 for c in range(lo, hi):
                     _add_column(columns[c, i], columns[c], apart)
                 apart[i] = np.inf
-                _among_hits(apart, _look_around(apart, k, scratch), voters, k, scratch, votes)
-            gain = _gain(votes, prior, codes[i], current[i], weights[i])
+                _among_hits(apart, _look_around(apart, k, scratch), voters, only, scratch, votes)
+            gain = _gain(votes[0], prior, codes[i], current[i], weights[i])
             total += gain
             squares += gain * gain
         gains[f], errors[f] = _mean_and_error(total, squares, rows.size)
@@ -419,7 +424,8 @@ def list_near(hood, first, last, near):
 
 @njit(nogil=True, cache=True)
 def leave_one_out(hood, near, sizes, first, last, votes):
-    """``votes[s, i]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out."""
+    """``votes[i, s]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out; sizes
+    ascending."""
     distances, columns, voters = hood
     n, most = distances.shape[0], sizes.max()
     apart, nothing = np.empty(n, columns.dtype), np.zeros((1, n), columns.dtype)
@@ -428,17 +434,16 @@ def leave_one_out(hood, near, sizes, first, last, votes):
         np.empty((2, votes.shape[2])),
     )  # fmt: skip
     for i in range(first, last):
-        n_hits = -1
+        sure = True
         for s in range(sizes.size):
-            if not _among_near(
+            sure = sure and _among_near(
                 near.distances[i], near.rows[i], near.reach[i], nothing, 0, 1, voters, i, sizes[s], scratch,
-                votes[s, i],
-            ):  # fmt: skip
-                if n_hits < 0:
-                    copy(distances[i], apart)
-                    apart[i] = np.inf
-                    n_hits = _look_around(apart, most, scratch)
-                _among_hits(apart, n_hits, voters, sizes[s], scratch, votes[s, i])
+                votes[i, s],
+            )  # fmt: skip
+        if not sure:
+            copy(distances[i], apart)
+            apart[i] = np.inf
+            _among_hits(apart, _look_around(apart, most, scratch), voters, sizes, scratch, votes[i])
 
 
 @njit(nogil=True, cache=True)
@@ -448,7 +453,7 @@ def nearest(distances, added, columns, voters, k, votes):
     ``distances`` (m, n) to the training rows are first brought up to date with the feature whose encoded values are
     ``added`` (m, w) for the new rows and ``columns`` (w, n) for the training rows.
     """
-    n = distances.shape[1]
+    n, only = distances.shape[1], np.full(1, k)
     scratch = _Scratch(
         np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(n + 1, np.int32),
         np.empty((2, votes.shape[1])),
@@ -456,4 +461,4 @@ def nearest(distances, added, columns, voters, k, votes):
     for i in range(distances.shape[0]):
         for c in range(columns.shape[0]):
             _add_column(added[i, c], columns[c], distances[i])
-        _among_hits(distances[i], _look_around(distances[i], k, scratch), voters, k, scratch, votes[i])
+        _among_hits(distances[i], _look_around(distances[i], k, scratch), voters, only, scratch, votes[i : i + 1])

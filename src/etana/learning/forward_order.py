@@ -306,7 +306,7 @@ class NeighbourSearch(Search):
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
         """Take the feature in; the number of neighbours that serves best now, and their posteriors."""
         n = self.codes.size
-        votes = np.empty((self.sizes.size, n, self.prior.size))
+        votes = np.empty((n, self.sizes.size, self.prior.size))
         shape = (n, min(_LISTED, n))
         self.near = Near(np.empty(shape, np.float32), np.empty(shape, np.uint32), np.empty(n, np.float32))
 
@@ -321,6 +321,7 @@ class NeighbourSearch(Search):
         self._tell_apart(feature)
         self.chosen.append(feature)
         # As the beliefs do (beliefs.prefixes.neighbours): one further vote, spread like the prior.
+        votes = np.ascontiguousarray(votes.transpose(1, 0, 2))
         posteriors = (votes + self.prior) / (votes.sum(axis=2, keepdims=True) + 1.0)
         losses = -self.weights * np.log(posteriors[:, np.arange(n), self.codes])
         best = int(losses.mean(axis=1).argmin())
