@@ -326,7 +326,7 @@ class NeighbourSearch(Search):
         losses = -self.weights * np.log(posteriors[:, np.arange(n), self.codes])
         best = int(losses.mean(axis=1).argmin())
         # Candidates are scored with a fixed number of neighbours, so the loss to beat has the same.
-        self.losses = losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])]
+        self.losses = np.ascontiguousarray(losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])])
         self.beliefs = posteriors[best]
         return int(self.sizes[best]), posteriors[best]
 
