@@ -54,19 +54,27 @@ def test_a_row_is_not_among_its_own_neighbours():
     places, codes = pairs()
     other = np.random.default_rng(0).permutation(places)
     search = NeighbourSearch([places[:, None], other[:, None]], codes, resolve_feature_costs(0.0, 2), 1.0 - np.eye(2))
-    n, votes = codes.size, np.empty((1, codes.size, 2))
-    kernel.leave_one_out(search._rows, 0, 1, np.array([1]), 0, n, votes)
-    assert (votes[0, np.arange(n), codes] == 0).all()
-    assert (votes[0, np.arange(n), 1 - codes] == 1).all()
+    n, votes = codes.size, np.empty((codes.size, 1, 2))
     gains, errors = np.empty(1), np.empty(1)
-    # By the one nearest row every guess is wrong: the loss rises.
-    by_line = np.argsort(search.columns[:1], axis=1).astype(np.int32)
-    kernel.score_first(search._rows, by_line, search._scoring(), 1, np.array([0]), 0, 1, gains, errors)
-    assert gains[0] < -0.3
-    kernel.score_candidates(
-        search._rows, search.offsets, search._scoring(), np.arange(n), 1, np.array([0]), 0, 1, gains, errors
-    )
-    assert gains[0] < -0.3
+
+    def score():
+        kernel.score_candidates(
+            search._rows, search.near, search._alike(1), search.offsets, search._scoring(), np.arange(n), 1,
+            np.array([0]), 0, 1, gains, errors,
+        )  # fmt: skip
+        return gains[0]
+
+    # By the one nearest row every guess is wrong: the loss rises, along a line, among all rows and in a list.
+    assert score() < -0.3
+    search.groups = np.arange(n)
+    assert score() < -0.3
+    search._add(0)
+    assert score() < -0.3
+    for reach in (np.inf, -1.0):
+        search.near.reach[:] = reach
+        kernel.leave_one_out(search._rows, search.near, np.array([1]), 0, n, votes)
+        assert (votes[np.arange(n), 0, codes] == 0).all()
+        assert (votes[np.arange(n), 0, 1 - codes] == 1).all()
 
 
 def test_look_ahead_gives_way_only_to_what_is_cheaper_by_more_than_a_standard_error():

@@ -24,6 +24,7 @@ from etana.beliefs.prefixes.neighbours import Neighbours
 from etana.beliefs.prefixes.travel import Pool, travel
 from etana.costs import resolve_feature_costs
 from etana.errors import CostError, InputError
+from etana.kernels import neighbours as kernel
 from etana.learning.folds import deal_folds, row_keys, sample_rows
 from etana.learning.forward_order import NeighbourSearch
 from etana.policies.fixed_order import FixedOrder
@@ -96,16 +97,58 @@ def test_leave_one_out_posteriors_are_those_of_a_full_search(levels):
             np.testing.assert_allclose(found.posteriors[stage, i], (votes + prior) / (votes.sum() + 1), rtol=1e-12)
 
 
-def test_first_step_scores_as_later_steps_do():
-    """One column alone is scored along its sorted values; by distances the gains are the same."""
-    X, codes = whole_numbers(n=80)
-    scaled = [learn_feature(x, None).scaled(x) for x in X.T]
-    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(3))
-    left, rows = np.arange(4), np.arange(80)
-    by_line = search._score(left, rows)
-    search.chosen.append(-1)  # pretends that a feature is known, which leaves all distances at 0
-    by_distance = search._score(left, rows)
-    np.testing.assert_allclose(by_line, by_distance, rtol=1e-9)
+def gains_by_hand(search, feature, rows, k):
+    """Gain of one candidate on each row, by distances to all others."""
+    own = search.columns[slice(*search._own(feature))]
+    gains = []
+    for i in rows:
+        apart = search.distances[i].copy()
+        for column in own:
+            apart += (column[i] - column) ** 2
+        others = np.arange(apart.size) != i
+        votes = votes_by_hand(apart[others], search.codes[others], k, search.prior.size)
+        posterior = (votes + search.prior) / (votes.sum() + 1)
+        gains.append(search.losses[i] + search.weights[i] * np.log(posterior[search.codes[i]]))
+    return np.mean(gains), np.std(gains) / np.sqrt(len(gains))
+
+
+def lined_up(kind, n):
+    """Encoded columns on which neighbours are found along lines, in lists, and among all rows."""
+    rng = np.random.default_rng(3)
+    whole = rng.integers(0, 3, size=(n, 4)).astype(float)
+    often_zero = np.where(rng.random((n, 4)) < 0.8, 0.0, rng.random((n, 4)))
+    X = {"whole": whole, "often zero": often_zero, "any": rng.normal(size=(n, 4))}[kind]
+    codes = (X[:, 0] + X[:, 1] + rng.normal(size=n) > np.median(X.sum(axis=1))).astype(np.int64) + (X[:, 2] > 1)
+    return [learn_feature(x, None).scaled(x) for x in X.T], codes
+
+
+@pytest.mark.parametrize("n", [80, 600])
+@pytest.mark.parametrize("kind", ["whole", "often zero", "any"])
+def test_gains_are_those_of_a_full_search(kind, n):
+    """However the nearest are found, they are the nearest, ties at the last distance included."""
+    scaled, codes = lined_up(kind, n)
+    n_classes = int(codes.max()) + 1
+    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(n_classes))
+    rows = np.arange(0, n, 7)
+    for feature in (1, 0, 3):
+        left = search._left()
+        every = np.arange(n) if not search.chosen else rows  # along lines all rows are scored
+        expected = np.array([gains_by_hand(search, int(f), every, 10) for f in left]).T
+        np.testing.assert_allclose(search._score(left, rows), expected, rtol=1e-9, atol=1e-12)
+        search._add(feature)
+
+
+@pytest.mark.parametrize("kind", ["whole", "often zero", "any"])
+def test_votes_do_not_depend_on_how_far_a_list_reaches(kind):
+    scaled, codes = lined_up(kind, 600)
+    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(int(codes.max()) + 1))
+    search._add(0)
+    search._add(2)
+    votes = np.empty((2, 600, search.sizes.size, search.prior.size))
+    kernel.leave_one_out(search._rows, search.near, search.sizes, 0, 600, votes[0])
+    search.near.reach[:] = -1.0
+    kernel.leave_one_out(search._rows, search.near, search.sizes, 0, 600, votes[1])
+    assert np.array_equal(votes[0], votes[1])
 
 
 def test_travelling_neighbours_are_those_of_scikit_learn(cancer):
@@ -123,14 +166,33 @@ def test_travelling_neighbours_are_those_of_scikit_learn(cancer):
 # --- logistic regression, and both together -----------------------------------------------------------------------
 
 
-def test_logistic_regression_is_that_of_scikit_learn():
-    X, y = load_wine(return_X_y=True)
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_logistic_regression_is_that_of_scikit_learn(load):
+    X, y = load(return_X_y=True)
     features = [learn_feature(X[:, k], None) for k in range(5)]
-    linear = fit_linear(features, X[:, :5], y, 3)
+    linear = fit_linear(features, X[:, :5], y, int(y.max()) + 1)
     inputs = np.concatenate([f.inputs(X[:, k]) for k, f in enumerate(features)], axis=1)
+    # Of two classes scikit-learn has one set of weights, the difference of the two here: half the penalty.
+    C = 1.0 if y.max() > 1 else 2.0
     for k in (0, 2, 4):
-        other = LogisticRegression(max_iter=1000, tol=1e-8).fit(inputs[:, : 2 * k + 2], y)
-        np.testing.assert_allclose(travel(linear, X[:, :5])[k], other.predict_proba(inputs[:, : 2 * k + 2]), atol=5e-3)
+        other = LogisticRegression(C=C, max_iter=1000, tol=1e-8).fit(inputs[:, : 2 * k + 2], y)
+        np.testing.assert_allclose(travel(linear, X[:, :5])[k], other.predict_proba(inputs[:, : 2 * k + 2]), atol=1e-3)
+
+
+@pytest.mark.parametrize("n_levels", [20, 150])
+def test_logistic_regression_on_labels_is_that_of_scikit_learn(n_levels):
+    """With few inputs, which are brought into axes, and with many, which are not; rows count as much as they weigh."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, n_levels, size=(600, 2)).astype(float)
+    y = (rng.random(600) < (X[:, 0] + X[:, 1]) / (2 * n_levels)).astype(np.int64) + (X[:, 1] < 5)
+    weights = rng.integers(1, 4, 600).astype(float)
+    features = [learn_feature(X[:, k], np.arange(n_levels)) for k in range(2)]
+    walked = travel(fit_linear(features, X, y, 3, weights), X)
+    inputs = np.concatenate([f.inputs(X[:, k]) for k, f in enumerate(features)], axis=1)
+    for k in range(2):
+        own = inputs[:, : n_levels * (k + 1)]
+        other = LogisticRegression(max_iter=2000, tol=1e-8).fit(own, y, sample_weight=weights)
+        np.testing.assert_allclose(walked[k], other.predict_proba(own), atol=5e-3)
 
 
 def test_inputs_of_logistic_regression():

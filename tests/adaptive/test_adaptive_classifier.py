@@ -1,5 +1,6 @@
 """The adaptive classifier as users meet it: all kinds of input, cases, costs, budgets, errors, odd data."""
 
+import pickle
 import threading
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from etana import AdaptiveClassifier, Binner, FeatureCosts
 from etana.beliefs import path_counts
 from etana.errors import CostError, InputError
 from etana.learning import instance_choice
+from etana.walks.graph import Graph
 
 NAIVE = {"m": np.inf, "walks": "model", "look_ahead": False}
 
@@ -255,6 +257,42 @@ def test_new_prices_without_new_data():
     assert clf.feature_costs == 0.01
     harsh = clf.with_costs(misclassification_costs=[[0, 1, 1], [50, 0, 50], [1, 1, 0]])
     assert (harsh.predict(X[1::2]) == 1).sum() >= (clf.predict(X[1::2]) == 1).sum()
+
+
+HARSH = [[0, 1, 3], [5, 0, 5], [1, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "served"),
+    [
+        ({"feature_costs": 0.05}, True),
+        ({"feature_costs": 0.003}, True),
+        ({"misclassification_costs": HARSH}, True),
+        ({"feature_costs": 0.03, "misclassification_costs": HARSH}, True),
+        ({"feature_costs": np.linspace(0.01, 0.05, 13)}, False),
+        ({"feature_costs": 0.0}, False),
+        ({"feature_costs": FeatureCosts(np.full(13, 0.02), groups=[0] * 13, discounted=np.full(13, 0.01))}, False),
+    ],
+    ids=["dearer", "cheaper", "mistakes", "both", "other shares", "free", "groups"],
+)
+def test_graphs_that_are_kept_for_new_prices_change_nothing(changes, served, monkeypatch):
+    """A copy has no graphs and grows them: rule, judgement and walks are the same to the bit."""
+    X, y = load_wine(return_X_y=True)
+    clf = AdaptiveClassifier(0.01, m=5.0, look_ahead=False, temperature=1.0).fit(X[::2], y[::2])
+    found = []
+    repriced = Graph.repriced
+    monkeypatch.setattr(Graph, "repriced", lambda *given: found.append(repriced(*given)) or found[-1])
+    grown = pickle.loads(pickle.dumps(clf)).with_costs(**changes)
+    assert not found
+    again = clf.with_costs(**changes)
+    assert found
+    assert all((graph is not None) == served for graph in found)
+    same(again.acquire(X), grown.acquire(X))
+    assert again.model_.judgement == grown.model_.judgement
+    assert again.model_.policy.rule.tobytes() == grown.model_.policy.rule.tobytes()
+    # What is kept is not changed by its use.
+    same(clf.with_costs(**changes).acquire(X), grown.acquire(X))
+    same(clf.with_costs(feature_costs=0.01).acquire(X), clf.acquire(X))
 
 
 def test_the_most_features(digits):

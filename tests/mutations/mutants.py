@@ -81,8 +81,8 @@ MUTANTS = [
     ),
     Mutant(
         "a row is among its own neighbours", "kernels/neighbours.py",
-        "left, right, taken, n_nearer = place - 1, place + 1, 0, np.int64(0)",
-        "left, right, taken, n_nearer = place, place + 1, 0, np.int64(0)",
+        "found[1, voters.codes[i]] -= voters.weights[i]",
+        "found[1, voters.codes[i]] -= 0.0",
         (_HONEST + "test_a_row_is_not_among_its_own_neighbours",),
     ),
     Mutant(

@@ -14,10 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etana.kernels.choice import PRICE, SPENT, answer, path_likelihoods, settle, widest
+from etana.kernels.choice import (
+    AHEAD,
+    INFORMATION,
+    PRICE,
+    SPENT,
+    answer,
+    describe,
+    estimate,
+    path_likelihoods,
+    settle,
+    stops,
+    widest,
+)
 from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
-from etana.kernels.rules import decide, normalise
+from etana.kernels.rules import decide, normalise, stop_cost
 from etana.kernels.walk import bin_of, fetch
 
 PARENT, CODE, FEATURE, STATE, CHILD, DEPTH, ROWS, FIRST_ROW = range(8)
@@ -169,6 +181,30 @@ def expand(node, nodes, evidence, offers, setting, rows, cells):
     links[node, FEATURE], links[node, ROWS] = feature, n_rows
     links[node, CHILD], links[node, STATE] = first, ASKS
     return True
+
+
+@njit(nogil=True, cache=True)
+def reprice(nodes, offers, setting):
+    """Take other prices, mistakes and another rule into states that would choose the same candidates by them: what was
+    spent, what a state knows of itself, and whether it stops. One that goes on now, and had stopped, is new again."""
+    links, logs, facts, sizes = nodes.links, nodes.logs, nodes.facts, nodes.sizes
+    belief = np.empty(logs.shape[1])
+    for node in range(sizes[NODES]):
+        own, parent, feature = facts[node], links[node, PARENT], links[node, FEATURE]
+        own[SPENT] = facts[parent, SPENT] + facts[parent, PRICE] if parent >= 0 else 0.0
+        if feature < 0 or links[node, STATE] == NEW:
+            links[node, STATE] = NEW
+            continue
+        normalise(logs[node], belief)
+        price, information = offers.full[feature], own[INFORMATION]
+        describe(belief, setting.mistakes, setting.scale, price, 0.0, own)
+        own[INFORMATION] = information
+        stop = stop_cost(belief, setting.mistakes)
+        if stops(own, links[node, DEPTH], setting):
+            links[node, STATE], own[AHEAD] = STOPS, stop
+        else:
+            links[node, STATE] = ASKS if links[node, CHILD] >= 0 else NEW
+            own[AHEAD] = estimate(stop, price, own, setting.rule, setting.scale)
 
 
 @njit(nogil=True, cache=True)

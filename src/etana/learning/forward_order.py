@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ from etana.beliefs.prefixes.estimators import posteriors_of
 from etana.beliefs.prefixes.travel import shares_of
 from etana.costs import ResolvedCosts
 from etana.kernels import neighbours as kernel
-from etana.kernels.neighbours import Neighbourhood, Voters
+from etana.kernels.neighbours import Alike, Near, Neighbourhood, Voters
 from etana.learning.estimators import fit_one
 from etana.learning.folds import in_folds
 from etana.policies.regression import stop_costs
@@ -51,7 +51,12 @@ SIZES = np.array([5, 10, 20, 40, 80])
 _SCORING = 10  # neighbours that score a candidate
 _HALF = 0.5
 _SCORED_ROWS = 1500  # rows, evenly spread, on which a candidate is scored
-_LEAST_SORTED = 128
+_LISTED = 256  # nearest rows of a row that a list has room for
+_WITHIN_REACH = 160  # of them that are meant to be in it: enough for the largest size, and room for ties
+_SAMPLED = 384  # distances of a row that say how far the list is to reach
+_HALF_KEY = 32  # bits of a distance, and of a row
+_LAST_ROW = 2**_HALF_KEY - 1
+_ROWS_AT_ONCE = 64  # whose distances stay near the processor
 _PAIRED = 16  # first features that are tried with every second, at the beginning
 _MOST_PAIRS = 256  # that are tried later on
 _PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
@@ -197,6 +202,12 @@ class Search(metaclass=ABCMeta):
         clear = not self.chosen or gains[best] > _CLEAR * errors[best]
         return int(likely[best]) if clear else otherwise
 
+    def _fork(self) -> Search:
+        """The same search, to go on from here without changing this one."""
+        trial = copy(self)
+        trial.chosen = list(self.chosen)
+        return trial
+
     def _on_few_rows(self) -> Search:
         """The same search on as many rows as pairs are tried on."""
         return self
@@ -204,7 +215,7 @@ class Search(metaclass=ABCMeta):
     def _gain_of_pair(self, first: int, rows: np.ndarray) -> tuple[float, float]:
         """What a feature gains with the best second, and the standard error of what the second adds."""
         # A pair is only tried: the search goes on from where it was.
-        trial = deepcopy(self)
+        trial = self._fork()
         trial._add(first)
         if not trial._left().size:
             return -np.inf, 0.0
@@ -232,9 +243,10 @@ class NeighbourSearch(Search):
         # More neighbours than a third of the rows are hardly neighbours.
         self.sizes = SIZES[max(n // 3, SIZES[0]) >= SIZES]
         self.distances = np.zeros((n, n), dtype=np.float32)
-        self.base = np.zeros((n, n), dtype=np.float32)
-        self.n_sorted = min(max(_LEAST_SORTED, n // 8), n)
-        self.order = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+        self.lines = np.argsort(self.columns, axis=1, kind="stable").astype(np.int32)
+        # Before the first feature nothing tells rows apart, and no row is nearer than another.
+        self.groups = np.zeros(n, dtype=np.int64)
+        self.near = Near(np.empty((n, 0), np.float32), np.empty((n, 0), np.uint32), np.full(n, -1.0, np.float32))
 
     def _on_few_rows(self) -> Search:
         n = self.codes.size
@@ -245,80 +257,100 @@ class NeighbourSearch(Search):
         few = NeighbourSearch(encoded, self.codes[some], self.prices, self.mistakes, self.counted[some])
         # What is known after the last feature does not depend on what was known between the others.
         for feature in self.chosen[:-1]:
-            few._bring_apart(feature, slice(0, _PAIRED_ROWS))
-        if len(self.chosen) > 1:
-            few._sort(slice(0, _PAIRED_ROWS))
+            kernel.bring_apart(few._rows, *few._own(feature), 0, _PAIRED_ROWS)
+            few._tell_apart(feature)
         few.chosen = self.chosen[:-1]
         for feature in self.chosen[-1:]:
             few._add(feature)
         return few
 
+    def _fork(self) -> Search:
+        trial = super()._fork()
+        trial.distances = self.distances.copy()  # type: ignore[attr-defined]
+        return trial
+
     @property
     def _rows(self) -> Neighbourhood:
         """The rows and their distances, as the kernels take them."""
-        return Neighbourhood(self.base, self.order, self.n_sorted, self.columns, Voters(self.codes, self.counted))
+        return Neighbourhood(self.distances, self.columns, Voters(self.codes, self.counted))
 
     def _scoring(self) -> kernel.Scoring:
         return kernel.Scoring(self.weights, self.losses, self.prior)
 
+    def _own(self, feature: int) -> tuple[int, int]:
+        """Where the columns of a feature begin and end."""
+        return int(self.offsets[feature]), int(self.offsets[feature + 1])
+
+    def _alike(self, k: int) -> Alike:
+        """The groups, with gaps around those of more than k rows."""
+        sizes = np.bincount(self.groups)
+        gaps = np.zeros(sizes.size, dtype=np.float32)
+        for group in np.flatnonzero(sizes > k).tolist():
+            inside = self.groups == group
+            gaps[group] = self.distances[inside.argmax()][~inside].min(initial=np.inf)
+        return Alike(self.groups, np.concatenate(([0], np.cumsum(sizes))), gaps, self.lines)
+
     def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gains, errors = np.empty(left.size), np.empty(left.size)
-        single = np.diff(self.offsets)[left] == 1
         k = min(_SCORING, self.codes.size - 1)
-        if not self.chosen and single.all():
-            columns = self.offsets[left]
-            places = np.argsort(self.columns[columns], axis=1).astype(np.int32)
+        if not self.chosen and (np.diff(self.offsets)[left] == 1).all():
+            rows = np.arange(self.codes.size)  # along lines all of them cost little
+        given = self._rows, self.near, self._alike(k), self.offsets, self._scoring(), rows, k, left
 
-            def run(first: int, last: int) -> None:
-                kernel.score_first(self._rows, places, self._scoring(), k, columns, first, last, gains, errors)
-
-        else:
-
-            def run(first: int, last: int) -> None:
-                kernel.score_candidates(
-                    self._rows, self.offsets, self._scoring(), rows, k, left, first, last, gains, errors
-                )
+        def run(first: int, last: int) -> None:
+            kernel.score_candidates(*given, first, last, gains, errors)
 
         over_chunks(run, left.size, 1)
         return gains, errors
 
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
         """Take the feature in; the number of neighbours that serves best now, and their posteriors."""
-        lo, hi = int(self.offsets[feature]), int(self.offsets[feature + 1])
         n = self.codes.size
-        votes = np.empty((self.sizes.size, n, self.prior.size))
+        votes = np.empty((n, self.sizes.size, self.prior.size))
+        shape = (n, min(_LISTED, n))
+        self.near = Near(np.empty(shape, np.float32), np.empty(shape, np.uint32), np.empty(n, np.float32))
 
         def run(first: int, last: int) -> None:
-            kernel.leave_one_out(self._rows, lo, hi, self.sizes, first, last, votes)
-            self._bring_apart(feature, slice(first, last))
-            self._sort(slice(first, last))
+            for a in range(first, last, _ROWS_AT_ONCE):
+                block = a, min(a + _ROWS_AT_ONCE, last)
+                kernel.bring_apart(self._rows, *self._own(feature), *block)
+                self._list_near(slice(*block))
+                kernel.leave_one_out(self._rows, self.near, self.sizes, *block, votes)
 
-        over_chunks(run, n, 64)
+        over_chunks(run, n, _ROWS_AT_ONCE)
+        self._tell_apart(feature)
         self.chosen.append(feature)
         # As the beliefs do (beliefs.prefixes.neighbours): one further vote, spread like the prior.
+        votes = np.ascontiguousarray(votes.transpose(1, 0, 2))
         posteriors = (votes + self.prior) / (votes.sum(axis=2, keepdims=True) + 1.0)
         losses = -self.weights * np.log(posteriors[:, np.arange(n), self.codes])
         best = int(losses.mean(axis=1).argmin())
         # Candidates are scored with a fixed number of neighbours, so the loss to beat has the same.
-        self.losses = losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])]
+        self.losses = np.ascontiguousarray(losses[int(np.flatnonzero(self.sizes <= _SCORING)[-1])])
         self.beliefs = posteriors[best]
         return int(self.sizes[best]), posteriors[best]
 
-    def _bring_apart(self, feature: int, rows: slice) -> None:
-        """Add to the distances of these rows what the feature says."""
-        for c in range(int(self.offsets[feature]), int(self.offsets[feature + 1])):
-            self.distances[rows] += (self.columns[c, rows, None] - self.columns[c]) ** 2
+    def _tell_apart(self, feature: int) -> None:
+        """Split groups whose rows the feature tells apart."""
+        for c in range(*self._own(feature)):
+            values = np.unique(self.columns[c], return_inverse=True)[1]
+            self.groups = np.unique(self.groups * (values.max() + 1) + values, return_inverse=True)[1]
 
-    def _sort(self, rows: slice) -> None:
-        """The nearest rows first, in order; the rest behind them as they come, which is enough and much faster."""
-        distances = self.distances[rows]
-        order = np.argpartition(distances, self.n_sorted - 1, axis=1)
-        near = order[:, : self.n_sorted]
-        order[:, : self.n_sorted] = np.take_along_axis(
-            near, np.argsort(np.take_along_axis(distances, near, axis=1), axis=1), axis=1
-        )
-        self.order[rows] = order
-        self.base[rows] = np.take_along_axis(distances, order, axis=1)
+    def _list_near(self, rows: slice) -> None:
+        """List the nearest rows of each of these, the nearest first."""
+        n, (distances, order, reach) = self.codes.size, self.near
+        if n <= _LISTED:
+            reach[rows] = np.inf
+        else:
+            # Some distances say how far about as many rows lie as are wanted: much faster than to sort them all.
+            sample = np.sort(self.distances[rows, :: max(n // _SAMPLED, 1)], axis=1)
+            reach[rows] = sample[:, sample.shape[1] * _WITHIN_REACH // n]
+        kernel.list_near(self._rows, rows.start, rows.stop, self.near)
+        # Bits of numbers that are not negative sort as the numbers do: with the row behind them one sort is enough.
+        keys = distances[rows].view(np.int32).astype(np.int64) << _HALF_KEY | order[rows]
+        keys.sort(axis=1)
+        distances[rows] = (keys >> _HALF_KEY).astype(np.int32).view(np.float32)
+        order[rows] = keys & _LAST_ROW
 
 
 class EstimatorSearch(Search):

@@ -151,14 +151,18 @@ class _Scoring:
 
     def _log_chances(self, rows: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
         """log P(true class | each column alone), (rows, D)."""
-        columns, true = self.columns[rows], np.full((rows.size, self.columns.shape[1]), -np.inf)
-        total = true.copy()
-        for i, log_prior in enumerate(self.log_prior.tolist()):
-            logs = log_prior - 0.5 * (columns - means[i]) ** 2 / variances[i] - 0.5 * np.log(variances[i])
-            np.logaddexp(total, logs, out=total)
-            own = self.codes[rows] == i
-            true[own] = logs[own]
-        return true - total
+        columns, logs = self.columns[rows], np.empty((len(means), rows.size, self.columns.shape[1]))
+        # The logarithm of a normal density is a parabola; coefficients are few, values many.
+        bends, slopes = -0.5 / variances, means / variances
+        levels = self.log_prior[:, None] - 0.5 * (means * slopes + np.log(variances))
+        for own, bend, slope, level in zip(logs, bends, slopes, levels, strict=True):
+            np.multiply(columns, bend, out=own)
+            own += slope
+            own *= columns
+            own += level
+        logs -= logs.max(axis=0)
+        true = logs[self.codes[rows], np.arange(rows.size)]
+        return true - np.log(np.exp(logs, out=logs).sum(axis=0))
 
     def best(self, feature: int, values: np.ndarray, bounds: list[tuple[float, float]]) -> list[Gate]:
         """The best of several splits on a feature, if there are any."""

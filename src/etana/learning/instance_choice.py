@@ -8,13 +8,14 @@ with few rows, and mistakes that are rare and dear, smaller differences are chan
 learnt from all rows.
 
 What is learnt from rows (:class:`LearntPaths`) does not depend on prices. New prices let the same held-out rows walk
-again, for the way that was chosen.
+again, for the way that was chosen. Where all prices change by one factor, and where only mistakes change, each state on
+their walks asks what it asked: graphs that were grown before (:class:`Grown`) serve again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ _USUAL_CLASSES = 3
 _NO_LIMIT = 2**31 - 1
 _WIDE_ROWS = 2000  # that walk where there are more candidates than can be held
 _STATES = 10  # that a walk meets first, roughly
+_LARGEST_GROWN = 2**26  # bytes of graphs that are kept for other prices
 
 
 class Way(NamedTuple):
@@ -88,14 +90,44 @@ class HeldOut:
         return prices if self.columns is None else prices.of(self.columns)
 
 
+class Grown:
+    """Open graphs of the folds, by strength and temperature."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[tuple[float, float], tuple[Graph, ...]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_graphs": {}}  # they grow again; a copy need not be so large
+
+    def remember(self, m: float, temperature: float, graphs: Sequence[Graph]) -> None:
+        """Keep these, unless they are too large. Nobody may change them from now on."""
+        if sum(graph.nbytes for graph in graphs) <= _LARGEST_GROWN:
+            self._graphs[m, temperature] = tuple(graphs)
+
+    def forget(self, m: float, temperature: float) -> None:
+        """Let these go."""
+        self._graphs.pop((m, temperature), None)
+
+    def keep_only(self, m: float, temperature: float) -> None:
+        """Let all others go."""
+        kept = self._graphs.get((m, temperature))
+        self._graphs = {} if kept is None else {(m, temperature): kept}
+
+    def again(self, m: float, temperature: float, fold: int, policy: InstanceChoice) -> Graph | None:
+        """The graph of a fold for another policy; None if there is none that serves."""
+        graphs = self._graphs.get((m, temperature))
+        return None if graphs is None else graphs[fold].repriced(policy)
+
+
 @dataclass(frozen=True)
 class LearntPaths:
     """What rows taught, whatever the prices: beliefs from all rows, and from the other folds for each fold, of how many
-    rows."""
+    rows; and graphs that held-out rows walked."""
 
     beliefs: PathCounts
     held_out: tuple[HeldOut, ...]
     n_rows: float = 0.0
+    grown: Grown = field(default_factory=lambda: Grown())
 
 
 @dataclass(frozen=True)
@@ -213,11 +245,12 @@ def fit_choice(
     costs: dict[Way, float] = {}
     heat = temperature or (1.0 if isinstance(settings.temperature, str) else float(settings.temperature))
     if paths.held_out:
-        held = _HeldOutWalks(paths, prices, mistakes, settings)
+        held = _HeldOutWalks(paths, prices, mistakes, settings, heat)
         chosen, costs = held.choose(ways, heat)
         if temperature is None and settings.temperature == "auto":
             heat, _ = coolest(lambda t: held.paid(chosen, t))
         paid, rule = held.paid(chosen, heat), held.rule(chosen, heat)
+        paths.grown.keep_only(chosen.m, heat)
     beliefs = paths.beliefs.with_strength(chosen.m).at_temperature(heat)
     if settings.walks == "model" or not paths.held_out:
         rule = fit_rule(_drawn(beliefs, prices, mistakes, settings))
@@ -276,7 +309,7 @@ class _HeldOutWalks:
     """Held-out rows on their walks; each way at each temperature is walked once."""
 
     def __init__(
-        self, paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings
+        self, paths: LearntPaths, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, first: float
     ) -> None:
         self.paths, self.prices, self.mistakes, self.settings = paths, prices, mistakes, settings
         self.truth = np.concatenate([part.classes for part in paths.held_out])
@@ -284,6 +317,8 @@ class _HeldOutWalks:
         self.n_rows = paths.n_rows
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
+        self._first = first
+        self._cheapest: dict[bool, tuple[float, tuple[float, float]]] = {}
 
     def paid(self, way: Way, temperature: float) -> Paid:
         """What each row pays, features and mistakes, with the rule that is best for these walks."""
@@ -306,15 +341,14 @@ class _HeldOutWalks:
 
     def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
         parts: dict[int, Walks] = {}
+        graphs: dict[int, Graph] = {}
         # What plans do not see is worth what information and the rule make of it.
         beyond = self.rule(Way(way.m, 0), temperature) if way.levels else ASK_ON
 
         def run(first: int, last: int) -> None:
             for fold in range(first, last):
                 part = self.paths.held_out[fold]
-                beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
-                terms = part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond
-                graph = _open_graph(beliefs, *terms, part.classes.size)
+                graph = graphs[fold] = self._graph(fold, way, temperature, beyond)
                 # A graph without limit holds all rows at once, so the first part is the whole.
                 _, n_rows, ends = next(graph.retrace(part.codes))
                 parts[fold] = Walks.of(graph, ends[:n_rows])
@@ -326,7 +360,27 @@ class _HeldOutWalks:
         stops, decided = walks.stops(rule), walks.decided(rule)
         costs = scale * walks.costs(rule, self.truth, self.mistakes / scale)
         judged = Paid(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows)
+        if not way.levels:
+            self._remember(way.m, temperature, costs, [graphs[fold] for fold in range(len(graphs))])
         return judged, beyond if way.levels else rule
+
+    def _remember(self, m: float, temperature: float, costs: np.ndarray, graphs: list[Graph]) -> None:
+        """Keep graphs that may be those of the way that is chosen: the cheapest at the first temperature, and the
+        cheapest at any other."""
+        mean, first = float(np.average(costs, weights=self.weights)), temperature == self._first
+        least, key = self._cheapest.get(first, (np.inf, (m, temperature)))
+        if mean < least:
+            self.paths.grown.forget(*key)
+            self.paths.grown.remember(m, temperature, graphs)
+            self._cheapest[first] = mean, (m, temperature)
+
+    def _graph(self, fold: int, way: Way, temperature: float, beyond: np.ndarray) -> Graph:
+        """An open graph for the rows of a fold."""
+        part = self.paths.held_out[fold]
+        beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
+        policy = _open(beliefs, part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond)
+        known = self.paths.grown.again(way.m, temperature, fold, policy)
+        return Graph(beliefs, policy, _STATES * part.classes.size) if known is None else known
 
 
 def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:
@@ -346,21 +400,20 @@ def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float
     return information if mean > error_of_mean(extra, weights, n_rows) else ahead
 
 
-def _open_graph(
+def _open(
     beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings, levels: int = 0,
-    rule: np.ndarray = ASK_ON, n_walks: int = 0,
-) -> Graph:  # fmt: skip
-    """A graph that asks on and on, or as long as looking ahead finds a plan that pays."""
-    policy = InstanceChoice(
+    rule: np.ndarray = ASK_ON,
+) -> InstanceChoice:  # fmt: skip
+    """A policy that asks on and on, or as long as looking ahead finds a plan that pays."""
+    return InstanceChoice(
         beliefs.candidates, beliefs.priors, prices, mistakes, rule, least=1.0 if levels else _LEAST,
         most_features=min(settings.deepest, _DEEPEST), levels=levels, most_states=_NO_LIMIT,
     )  # fmt: skip
-    return Graph(beliefs, policy, _STATES * n_walks)
 
 
 def _drawn(beliefs: PathCounts, prices: ResolvedCosts, mistakes: np.ndarray, settings: ChoiceSettings) -> Walks:
     """Walks of instances that are drawn from the model."""
-    graph = _open_graph(beliefs, prices, mistakes, settings)
+    graph = Graph(beliefs, _open(beliefs, prices, mistakes, settings))
     steps = min(settings.deepest, _DEEPEST) + 1
     # Another stream than the one the expectation is drawn from: a rule is not judged by what it was learnt from.
     draws = np.random.default_rng([settings.seed, 1]).random((_WALKS, steps))

@@ -55,8 +55,8 @@ def _improved(right: np.ndarray, weights: np.ndarray, towards: np.ndarray, stren
     """Shares with the greatest likelihood of right (stages, M, n), drawn towards others."""
     shares = towards
     for _ in range(_ROUNDS):
-        due = shares[:, None] * right
-        due *= weights / due.sum(axis=1, keepdims=True)
-        votes = due.sum(axis=(0, 2)) + strength * towards
+        # What each member is due of a row is its part of the sum; that of all rows is a product of matrices.
+        due = weights / np.matmul(shares, right)
+        votes = shares * np.matmul(right, due[:, :, None]).sum(axis=(0, 2)) + strength * towards
         shares = votes / votes.sum()
     return shares

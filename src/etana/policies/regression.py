@@ -31,6 +31,7 @@ import numpy as np
 
 from etana.beliefs.base import Knowledge
 from etana.kernels import rules
+from etana.kernels.prefixes import onward_rows
 from etana.policies.expectation import Expectation
 from etana.policies.stopping import OrderStopping
 
@@ -133,8 +134,8 @@ class RegressionStopping(OrderStopping):
         """Whether to stop after ``stage`` features with this belief (N,), or these beliefs (n, N)."""
         rows = np.atleast_2d(np.asarray(belief, dtype=np.float64))
         # Theorem 2 of the paper: stop where g is no greater than what going on costs.
-        g = self.stop_cost(rows)
-        out = self._continuation(stage, rows, g) >= g
+        g, onward = self._continuation(stage, rows)
+        out = onward >= g
         if stage < self.horizon and self.prices[stage] == 0.0:
             out[:] = False  # what costs nothing is asked
         return out if np.ndim(belief) == 2 else bool(out[0])
@@ -142,18 +143,25 @@ class RegressionStopping(OrderStopping):
     def continuation(self, stage: int, belief: Any) -> Any:
         """Expected cost of asking for the next feature and going on; infinity where it cannot pay."""
         rows = np.atleast_2d(np.asarray(belief, dtype=np.float64))
-        out = self._continuation(stage, rows, self.stop_cost(rows))
+        out = self._continuation(stage, rows)[1]
         return out if np.ndim(belief) == 2 else float(out[0])
 
-    def _continuation(self, k: int, beliefs: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """The same for rows whose :meth:`stop_cost` is known."""
+    def _continuation(self, k: int, beliefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What stopping costs rows, and the same."""
         stage = self.stages[k] if k < len(self.stages) else None
         if stage is None:
-            return np.full(len(beliefs), np.inf)
-        # Nothing that lies ahead costs less than the next price.
-        onward = np.maximum(g + stage(belief_functions(beliefs, self.mistakes, g)), self.prices[k])
-        # A row whose mistake costs less than the feature cannot gain by any answer.
-        return np.where((g > self.prices[k]) | (self.prices[k] == 0.0), onward, np.inf)
+            return self.stop_cost(beliefs), np.full(len(beliefs), np.inf)
+        stop, onward = np.empty(len(beliefs)), np.empty(len(beliefs))
+        price, unit = float(self.prices[k]), _unit(self.mistakes)
+        beliefs = np.ascontiguousarray(beliefs)
+        onward_rows(
+            beliefs, self._costs, unit, stage.centre, stage.scale, stage.slopes, stage.level, price, stop, onward
+        )
+        return stop, onward
+
+    @cached_property
+    def _costs(self) -> np.ndarray:
+        return np.ascontiguousarray(self.mistakes, dtype=np.float64)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The regressions, one below another."""
@@ -186,10 +194,14 @@ def stop_costs(beliefs: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
     return (beliefs @ mistakes).min(axis=1)
 
 
-def belief_functions(beliefs: np.ndarray, mistakes: np.ndarray, g: np.ndarray | None = None) -> np.ndarray:
-    """What the regression sees of a belief; ``g`` are its :func:`stop_costs`, where they are known."""
-    # In units of the dearest mistake: another currency gives the same numbers.
-    g = (stop_costs(beliefs, mistakes) if g is None else g)[:, None] / max(float(mistakes.max()), 1e-300)
+def _unit(mistakes: np.ndarray) -> float:
+    """The dearest mistake: in units of it another currency gives the same numbers."""
+    return max(float(mistakes.max()), 1e-300)
+
+
+def belief_functions(beliefs: np.ndarray, mistakes: np.ndarray) -> np.ndarray:
+    """What the regression sees of a belief."""
+    g = stop_costs(beliefs, mistakes)[:, None] / _unit(mistakes)
     entropy = -(beliefs * np.log(np.maximum(beliefs, 1e-12))).sum(axis=1, keepdims=True)
     return np.concatenate([g, g**2, entropy, g * entropy, beliefs, beliefs * g], axis=1)
 

@@ -22,6 +22,7 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.kernels import choice
 from etana.kernels import graph as kernel
+from etana.kernels.choice import ChoiceTerms, Offers
 from etana.kernels.graph import Nodes
 from etana.kernels.walk import Storage
 from etana.policies.instance_choice import InstanceChoice
@@ -29,6 +30,7 @@ from etana.policies.instance_choice import InstanceChoice
 __all__ = ["Graph", "GraphPool", "Node"]
 
 _FIRST = 256
+_ALIKE = 1e-14  # of factors: rates that agree to twelve digits are equal to a choice
 _NO_ANSWERS = np.empty((0, 0))
 
 
@@ -78,13 +80,29 @@ class Graph:
             logs = np.log(self.beliefs.priors)
         kernel.add(-1, -1, logs - logs.max(), 0.0, self.nodes)
 
-    def copy(self) -> Self:
-        """Another graph with the states that are kept for good."""
+    def copy(self, whole: bool = False) -> Self:
+        """Another graph with the states that are kept for good, or with the ``whole`` of them."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.nodes = Nodes(*(np.array(part) for part in self.nodes))
-        new._forget()
+        if not whole:
+            new._forget()
         return new
+
+    def repriced(self, policy: InstanceChoice) -> Self | None:
+        """The same states under other prices, mistakes or another rule; None where candidates are chosen otherwise."""
+        offers = policy.offers(self.evidence.radius.max(axis=1, initial=0.0))
+        if self.policy.levels or policy.levels or not _in_proportion(self.offers, offers, self.setting, policy.setting):
+            return None
+        new = self.copy(whole=True)
+        new.policy, new.offers, new.setting, new.most = policy, offers, policy.setting, int(policy.most_states)
+        kernel.reprice(new.nodes, new.offers, new.setting)
+        return new
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the states take."""
+        return sum(part.nbytes for part in self.nodes)
 
     @property
     def n_nodes(self) -> int:
@@ -202,6 +220,17 @@ class Graph:
         while (after := kernel.follow(number, code, self.nodes, n_values)) < 0:
             self._make_room(beyond=True)
         return int(after)
+
+
+def _in_proportion(old: Offers, new: Offers, before: ChoiceTerms, now: ChoiceTerms) -> bool:
+    """Whether every candidate's price has changed by one factor: information per price then has the same order."""
+    if old.n_groups or new.n_groups or not old.full.size or before.budget < np.inf or now.budget < np.inf:
+        return False
+    # What is next to free counts as a least price, which does not change with the others.
+    if old.cheapest <= before.floor or new.cheapest <= now.floor:
+        return False
+    factors = new.full / old.full
+    return bool(factors.max() - factors.min() <= _ALIKE * factors.max())
 
 
 class GraphPool:

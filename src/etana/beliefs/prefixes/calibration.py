@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from etana.kernels.prefixes import add_tempered
+
 __all__ = ["fit_temperature", "temper"]
 
 _CAUTION = 2.0  # rows' worth of belief in t = 1
@@ -19,9 +21,9 @@ _RANGE = 1.6  # of log t
 
 def temper(posteriors: np.ndarray, prior: np.ndarray, temperature: float, floor: float) -> np.ndarray:
     """Posteriors (n, N) at this temperature."""
-    logs = _tempered(*_evidence(posteriors, prior, floor), temperature)
-    odds = np.exp(logs)
-    return odds / odds.sum(axis=1, keepdims=True)
+    out, posteriors = np.zeros(posteriors.shape), np.ascontiguousarray(posteriors, dtype=np.float64)
+    add_tempered(posteriors, prior, temperature, floor, 1.0, out)
+    return out
 
 
 def fit_temperature(

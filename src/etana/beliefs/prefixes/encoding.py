@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from etana.errors import InputError
+from etana.kernels.prefixes import encode_rows
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -78,14 +79,18 @@ class Numbers:
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
         """(n, 1) for distances."""
-        known = np.where(np.isnan(values), self.median, values)
-        return (self.shares(known) / self.spread).astype(np.float32)[:, None]
+        return self._encoded(values)[:, :1].astype(np.float32)
 
     def inputs(self, values: np.ndarray) -> np.ndarray:
         """(n, 2) for logistic regression: the rank, and the value in standard deviations."""
-        known = np.clip(np.where(np.isnan(values), self.median, values), self.knots[0], self.knots[-1])
-        apart = known / self.deviation - self.mean / self.deviation
-        return np.stack([(self.shares(known) - 0.5) / self.spread, apart], axis=1)
+        out = self._encoded(values)
+        out[:, 0] -= 0.5 / self.spread
+        return out
+
+    def _encoded(self, values: np.ndarray) -> np.ndarray:
+        out, values = np.empty((values.size, 2)), np.ascontiguousarray(values, dtype=np.float64)
+        encode_rows(values, self.knots, self.ranks, self.spread, self.median, self.mean, self.deviation, out)
+        return out
 
     def shares(self, values: np.ndarray) -> np.ndarray:
         """Share of the training rows that lie below each value, ties counted half."""

@@ -4,25 +4,41 @@ A numeric feature has two inputs: its rank, which no outlier moves, and its valu
 which knows how far apart values lie. A categorical feature has one input for each level. The penalty is half the
 squared length of the weights, rows counting one each: inputs have a variance of about 1. A prefix starts from the
 weights of the one before, so that all of them together take little longer than the last alone.
+
+Weights W (N, p) are found by Newton's steps, each by conjugate gradients: with inputs x, posteriors q and counts n_r of
+the rows r,
+
+    slope of class c      G_c = sum_r n_r (q_rc - [r is of c]) x_r + W_c
+    curvature along V     (HV)_c = sum_r n_r q_rc (x_r V_c - sum_b q_rb x_r V_b) x_r + V_c
+
+(the levels have no penalty). H is never made. The rank and the value of a feature say much the same, so that gradients
+would go to and fro; they are taken along the axes of the inputs, whose lengths, times the mean of q (1 - q), are about
+those of H. Rounds end when no slope of the mean log loss is above `_PRECISION`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from etana.beliefs.prefixes.encoding import Feature
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
+from etana.kernels.prefixes import score_rows
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
 __all__ = ["Linear", "fit_linear"]
 
-_ROUNDS = 60
+_ROUNDS = 60  # of Newton's steps, and of conjugate gradients in each
 _PRECISION = 1e-4  # of the slope of the mean log loss
+_INEXACT = 0.03  # share of the squared slope that a step may leave
+_RESIDUE = 0.3  # share of the precision
+_SUFFICIENT = 1e-4  # share of the expected gain that a step must have
+_LEAST_SHARE = 1e-6  # of a step
+_MOST_AXES = 256  # inputs that are brought into axes of their own
 _STEEPEST = 1e9  # weight of an input that is read; products with the largest inputs stay finite
 _IMPOSSIBLE = -1e6  # the level of a class that no training row has
 
@@ -71,10 +87,26 @@ class _Inputs(Traveller):
     def after(self, values: np.ndarray) -> tuple[Traveller, np.ndarray]:
         of, k = self.linear, self.stage
         inputs = np.concatenate([self.inputs, of.features[k].inputs(values)], axis=1)
-        weights = of.weights[k]
+        posteriors = np.empty((len(values), of.prior.size))
         # Not by BLAS, whose last digits depend on how many rows it is given: a case is to agree with a batch.
-        scores = np.einsum("ij,jk->ik", inputs, weights[:-1]) + weights[-1]
-        return _Inputs(of, k + 1, inputs), _softmax(scores)
+        score_rows(inputs, of.weights[k], posteriors)
+        return _Inputs(of, k + 1, inputs), posteriors
+
+
+class _Rows(NamedTuple):
+    """Training rows of one prefix."""
+
+    inputs: np.ndarray  # (p, n), the first 1 for the levels
+    classes: np.ndarray  # (n,)
+    counted: np.ndarray  # (n,)
+    penalty: np.ndarray  # (p,), of half the square of each weight
+
+
+class _Axes(NamedTuple):
+    """Directions (p, p), one a column, along which inputs hardly hang together, and how long the inputs are there."""
+
+    lengths: np.ndarray
+    directions: Any
 
 
 def fit_linear(
@@ -83,44 +115,100 @@ def fit_linear(
     """Of training values (n, K) in the order of acquisition; a weight counts as that many copies of its row."""
     from threadpoolctl import threadpool_limits
 
-    truth = np.zeros((codes.size, n_classes))
-    truth[np.arange(codes.size), codes] = 1.0
     counted = np.ones(codes.size) if weights is None else weights
     prior = shares_of(codes, n_classes, counted)
     known = prior > 0
-    start = np.log(prior[known])[None, :]
-    inputs, fitted = np.empty((codes.size, 0)), []
+    classes = (np.cumsum(known) - 1)[codes]
+    ends = 1 + np.cumsum([f.n_inputs for f in features], dtype=np.int64)
+    inputs, gram = np.ones((int(ends[-1]) if features else 1, codes.size)), np.empty((0, 0))
+    start, fitted = np.log(prior[known])[:, None], []
     with threadpool_limits(limits=1, user_api="blas"):  # small products, many of them
-        for k, feature in enumerate(features):
-            added = feature.inputs(values[:, k])
-            inputs = np.concatenate([inputs, added], axis=1)
-            # Weights of the prefix before, zeros for the new inputs, and the levels again last.
-            start = np.concatenate([start[:-1], np.zeros((added.shape[1], start.shape[1])), start[-1:]])
-            start = _fit(inputs, truth[:, known], counted, start)
-            fitted.append(_with_absent(start, known))
+        for k, (feature, end) in enumerate(zip(features, ends.tolist(), strict=True)):
+            inputs[end - feature.n_inputs : end] = feature.inputs(values[:, k]).T
+            rows = _Rows(inputs[:end], classes, counted, np.minimum(np.arange(end), 1.0))
+            gram = _grown(gram, rows)
+            # Weights of the prefix before, and zeros for the new inputs.
+            start = np.concatenate([start, np.zeros((len(start), feature.n_inputs))], axis=1)
+            start = _fit(rows, start, _axes(gram))
+            fitted.append(_with_absent(np.roll(start, -1, axis=1).T, known))
     return Linear(features, fitted, prior)
 
 
-def _fit(inputs: np.ndarray, truth: np.ndarray, counted: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Weights with the least log loss and penalty."""
-    from scipy.optimize import minimize
+def _grown(gram: np.ndarray, rows: _Rows) -> np.ndarray:
+    """Products (p, p) of the inputs, those of the first known already."""
+    known, p = len(gram), len(rows.inputs)
+    out = np.empty((p, p))
+    out[:known, :known] = gram
+    out[:, known:] = (rows.inputs * rows.counted) @ rows.inputs[known:].T
+    out[known:] = out[:, known:].T
+    return out
 
-    n, each = counted.sum(), counted[:, None]
 
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = flat.reshape(start.shape)
-        scores = inputs @ weights[:-1] + weights[-1]
-        scores -= scores.max(axis=1, keepdims=True)
-        odds = np.exp(scores)
-        total = odds.sum(axis=1, keepdims=True)
-        log_loss = (each * (np.log(total) - (scores * truth).sum(axis=1, keepdims=True))).sum()
-        value = (log_loss + 0.5 * (weights[:-1] ** 2).sum()) / n
-        error = each * (odds / total - truth) / n
-        slope = np.concatenate([inputs.T @ error + weights[:-1] / n, error.sum(axis=0)[None, :]])
-        return float(value), slope.ravel()
+def _axes(gram: np.ndarray) -> _Axes:
+    if len(gram) <= _MOST_AXES:
+        return _Axes(*np.linalg.eigh(gram))
+    from scipy.sparse import eye_array
 
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS, "gtol": _PRECISION})
-    return found.x.reshape(start.shape)
+    # Many inputs are labels of many levels, of which each hangs together with few others.
+    return _Axes(np.diag(gram), eye_array(len(gram)))
+
+
+def _fit(rows: _Rows, weights: np.ndarray, axes: _Axes) -> np.ndarray:
+    """Weights (N, p) with the least log loss and penalty, by Newton's steps from these."""
+    loss, posteriors = _loss(rows, weights)
+    for _ in range(_ROUNDS):
+        error = posteriors.copy()
+        error[rows.classes, np.arange(rows.classes.size)] -= 1.0
+        slope = (error * rows.counted) @ rows.inputs.T + rows.penalty * weights
+        if np.abs(slope).max() <= _PRECISION * rows.counted.sum():
+            break
+        step = _newton_step(rows, posteriors, slope, axes)
+        expected, share = float((slope * step).sum()), 1.0
+        while (ahead := _loss(rows, weights + share * step))[0] > loss + _SUFFICIENT * share * expected:
+            share /= 2
+            if share < _LEAST_SHARE:
+                return weights
+        weights, (loss, posteriors) = weights + share * step, ahead
+    return weights
+
+
+def _loss(rows: _Rows, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    """Log loss with its penalty, and posteriors (N, n)."""
+    scores = weights @ rows.inputs
+    scores -= scores.max(axis=0)
+    odds = np.exp(scores)
+    total = odds.sum(axis=0)
+    true = scores[rows.classes, np.arange(rows.classes.size)]
+    loss = rows.counted @ (np.log(total) - true) + 0.5 * (rows.penalty * weights**2).sum()
+    return float(loss), odds / total
+
+
+def _newton_step(rows: _Rows, posteriors: np.ndarray, slope: np.ndarray, axes: _Axes) -> np.ndarray:
+    """Where the slope is nothing if curvature stays as it is: conjugate gradients, as exact as the next step needs."""
+    counted, n = posteriors * rows.counted, float(rows.counted.sum())
+    spread = (counted * (1.0 - posteriors)).sum(axis=1, keepdims=True) / n
+    lengths = spread * axes.lengths + 1.0
+
+    def shortened(residue: np.ndarray) -> np.ndarray:
+        return ((residue @ axes.directions) / lengths) @ axes.directions.T
+
+    residue = -slope
+    step, direction = np.zeros_like(slope), shortened(residue)
+    size = float((residue * direction).sum())
+    least, enough = _INEXACT * size, _RESIDUE * _PRECISION * n
+    for _ in range(_ROUNDS):
+        moved = direction @ rows.inputs
+        moved -= (posteriors * moved).sum(axis=0)
+        curvature = (counted * moved) @ rows.inputs.T + rows.penalty * direction
+        share = size / float((direction * curvature).sum())
+        step += share * direction
+        residue -= share * curvature
+        near = shortened(residue)
+        before, size = size, float((residue * near).sum())
+        if size <= least or np.abs(residue).max() <= enough:
+            break
+        direction = near + (size / before) * direction
+    return step
 
 
 def _with_absent(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -129,8 +217,3 @@ def _with_absent(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
     out[-1, ~known] = _IMPOSSIBLE
     out[:, known] = weights
     return out
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)

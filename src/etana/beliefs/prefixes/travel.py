@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from etana.beliefs.prefixes.calibration import temper
 from etana.beliefs.prefixes.encoding import Feature
 from etana.errors import InputError
+from etana.kernels.prefixes import add_tempered
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -134,10 +134,10 @@ class Pool(PrefixMember):
 
     def pooled(self, k: int, posteriors: list[np.ndarray]) -> np.ndarray:
         """The members' posteriors after feature k, as one."""
-        out = np.zeros_like(posteriors[0])
+        out = np.zeros(posteriors[0].shape)
         # A linear pool, not a product: where one is sure and wrong, the others are still heard.
         for one, share, t in zip(posteriors, self.shares[k].tolist(), self.temperatures[k].tolist(), strict=True):
-            out += share * temper(one, self.prior, t, self.floor)
+            add_tempered(one, self.prior, t, self.floor, share, out)
         return out
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
