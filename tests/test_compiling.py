@@ -1,13 +1,22 @@
 """What waits for a compilation, and what does not."""
 
 import gc
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+import etana.kernels
 from etana.kernels import rules
 from etana.kernels._cache import _Announcement
+from etana.kernels.compiling import Kernel, njit
 from etana.kernels.rules import _CLASSES, _TESTS, interval_stops, interval_stops_rows, make_rule, stops, stops_rows
 
 
@@ -78,3 +87,70 @@ def test_the_comparison_of_intervals_is_that_of_the_loops(stage):
     assert out.tolist() == found.tolist()
     assert [stops(*rule, stage, row, np.empty(2), np.empty(2)) for row in logs] == found.tolist()
     assert 0 < found.sum() < len(found) or stage > 0
+
+
+@njit(nogil=True)
+def half(x):
+    return x / 2.0
+
+
+@njit(nogil=True)
+def quarter(x):
+    return half(half(x))
+
+
+@njit(nogil=True)
+def sum_to(n):
+    return n + sum_to(n - 1) if n > 0 else 0
+
+
+def test_a_part_is_linked_and_is_nothing_by_itself():
+    """Machine code and an entry for Python are made of the kernel that Python calls, and of nothing below it."""
+    assert quarter(10.0) == 2.5
+    (whole,), (part,) = quarter.overloads.values(), half.part.overloads.values()
+    assert [each.library._compiled for each in (whole, part)] == [True, False]
+    wrapped = [each.fndesc.llvm_cpython_wrapper_name in each.library.get_llvm_str() for each in (whole, part)]
+    assert wrapped == [True, False]
+    assert not half.overloads
+    assert half(3.0) == 1.5  # called from Python, it is a kernel like others
+    assert len(half.overloads) == 1
+
+
+def test_functions_that_are_no_kernels_can_call_kernels():
+    assert numba.njit(lambda x: quarter(x) + 1.0)(10.0) == 3.5
+
+
+def test_a_kernel_can_call_itself():
+    assert sum_to(4) == 10
+
+
+def test_every_loop_is_a_kernel():
+    for found in pkgutil.iter_modules(etana.kernels.__path__):
+        module = importlib.import_module(f"etana.kernels.{found.name}")
+        for name, value in vars(module).items():
+            assert isinstance(value, Kernel) or not isinstance(value, Dispatcher), f"{found.name}.{name}"
+
+
+FIRST_FIT = """
+import sys
+from sklearn.datasets import load_breast_cancer
+import etana
+from etana.kernels.compiling import Kernel
+etana.ETANAClassifier().fit(*load_breast_cancer(return_X_y=True))
+kernels = {
+    kernel for name, module in sys.modules.items() if name.startswith("etana.kernels.")
+    for kernel in vars(module).values() if isinstance(kernel, Kernel)
+}
+print(sum(len(kernel.overloads) for kernel in kernels), sum(len(kernel.part.overloads) for kernel in kernels))
+"""
+
+
+def test_a_first_fit_compiles_few_kernels(tmp_path):
+    """From an empty cache: what is compiled in full costs most, and a kernel for two types costs twice."""
+    given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", FIRST_FIT]
+    done = subprocess.run(command, env=given, capture_output=True, encoding="utf-8", timeout=600)
+    assert done.returncode == 0, done.stderr
+    kernels, parts = map(int, done.stdout.split())
+    assert 0 < kernels <= 10
+    assert 0 < parts <= 48

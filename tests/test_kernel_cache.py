@@ -69,7 +69,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
 
 FITS = """
 import sys
-from numba.core.dispatcher import Dispatcher
+from etana.kernels.compiling import Kernel
 from numba.core.types import Literal
 from sklearn.datasets import load_iris
 import etana
@@ -83,8 +83,8 @@ etana.SequentialClassifier(max_features=2).fit(X, y).predict(X)
 used = [
     (f"{name}.{function}", types)
     for name, module in sys.modules.items() if name.startswith("etana.kernels.")
-    for function, kernel in vars(module).items() if isinstance(kernel, Dispatcher)
-    for types in kernel.overloads
+    for function, kernel in vars(module).items() if isinstance(kernel, Kernel)
+    for types in [*kernel.overloads, *kernel.part.overloads]
 ]
 print(len(used), *[kernel for kernel, types in used if any(isinstance(t, Literal) for t in types)])
 """

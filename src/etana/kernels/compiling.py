@@ -1,14 +1,134 @@
 """How every kernel is compiled.
 
-No kernel is called from C, so that none needs an entry for it: such entries are a tenth of what a first fit waits for.
-What is divided by zero becomes infinite or NaN, as in NumPy; a check before each division would cost time twice, when
-a kernel is compiled and when it runs.
+A kernel has two faces. Called from Python it is compiled in full: linked with all that it calls, optimised as a whole,
+turned into machine code behind an entry for Python, and kept on disk. Called by another kernel it is a *part* of that
+one: typed and lowered once a process, and then linked. Left to itself, Numba optimises each part, makes machine code
+of it and an entry for Python, and optimises it once more within each kernel above it: half of what a first fit waits
+for.
+
+No kernel is called from C, so that none needs an entry for it. What is divided by zero becomes infinite or NaN, as in
+NumPy; a check before each division would cost time twice, when a kernel is compiled and when it runs.
 """
 
-from functools import partial
+from __future__ import annotations
 
-import numba
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
-__all__ = ["njit"]
+from numba import config, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.registry import CPUDispatcher
 
-njit = partial(numba.njit, no_cfunc_wrapper=True)
+__all__ = ["Kernel", "PartCompiler", "njit"]
+
+
+class _Library(JITCodeLibrary):
+    """Code that is optimised once, when all of it is linked, and not function by function before."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        self._linking_libraries = self._link_parts(self._final_module)
+        super().finalize()
+
+    def _link_parts(self, module: Any) -> list:
+        """Link the parts that are called, and those that they call, each once; returns the other libraries."""
+        found: dict = {}
+        new = list(self._linking_libraries)
+        while new:
+            library = new.pop()
+            if library in found:
+                continue
+            found[library] = not isinstance(library, _Part)
+            if isinstance(library, _Part):
+                module.link_in(library._final_module, preserve=True)
+                new += library._linking_libraries
+        return [library for library, other in found.items() if other]
+
+
+class _Part(_Library):
+    """Code that waits to be linked into that of a kernel, and is nothing by itself."""
+
+    def finalize(self) -> None:
+        # What several kernels link may be defined several times; nobody but them calls it.
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.linkage = "linkonce_odr"
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """All that a function needs which calls the part and is no kernel."""
+        module = self._final_module.clone()
+        for library in self._link_parts(module):
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        return module
+
+    @property
+    def codegen(self) -> _Part:
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Nothing: what a function keeps for Python's sake has its place in machine code, and parts keep nothing."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+class _KernelCompiler(Compiler):
+    """Numba's passes, into a library of our own."""
+
+    library_class: type[_Library] = _Library
+
+    def define_pipelines(self) -> list:
+        """The passes, with a library to fill."""
+        state = self.state
+        state.library = self.library_class(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class PartCompiler(_KernelCompiler):
+    """The same for a part, without an entry for Python."""
+
+    library_class = _Part
+
+    def define_pipelines(self) -> list:
+        """The passes, with the entry left out."""
+        # Numba has copied the flags that its own functions are compiled by: they are the same for kernels and parts,
+        # else each of them would be compiled for both.
+        self.state.flags.no_cpython_wrapper = True
+        return super().define_pipelines()
+
+
+class Kernel(CPUDispatcher):
+    """A compiled loop; what other kernels see of it is :attr:`part`."""
+
+    def __init__(self, function: Callable, options: dict):
+        super().__init__(function, targetoptions=options, pipeline_class=_KernelCompiler)
+
+    @cached_property
+    def part(self) -> CPUDispatcher:
+        """The loop for other kernels."""
+        return CPUDispatcher(self.py_func, targetoptions=self.targetoptions, pipeline_class=PartCompiler)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self if self.is_compiling else self.part)  # what is being compiled calls itself
+
+
+def njit(cache: bool = False, **options: Any) -> Callable:
+    """A decorator that makes a :class:`Kernel`; the options are those of ``numba.njit``."""
+
+    def decorate(function: Callable) -> Any:
+        if config.DISABLE_JIT:
+            return function
+        kernel = Kernel(function, {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True} | options)
+        if cache:
+            kernel.enable_caching()
+        return kernel
+
+    return decorate

@@ -129,7 +129,7 @@ def segment_lines(xs, vs, m, at0, at1, guide):
         cell += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def cost_to_go(x, stages, k, ahead):
     """Price of stage k and, over its answers, what follows: C_k at x as two lines."""
     cells, held, m, guide = stages.cells, ahead.held, ahead.m, ahead.guide

@@ -30,13 +30,37 @@ from etana.kernels.choice import (
 from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
 from etana.kernels.rules import decide, normalise, stop_cost
-from etana.kernels.walk import bin_of, fetch
+from etana.kernels.walk import Bins, Storage, bin_of, fetch
 
 PARENT, CODE, FEATURE, STATE, CHILD, DEPTH, ROWS, FIRST_ROW = range(8)
 N_LINKS = 8
 NEW, ASKS, STOPS = range(3)
 NODES, POOL, LISTED = range(3)
+STORED, CODED, DRAWN, STATES = range(4)
 MOST_LISTED = 2**22  # rows that states remember, all together
+
+
+class Travellers(NamedTuple):
+    """Who goes through the graph; which arrays are used follows from the kind.
+
+    Attributes
+    ----------
+    kind : int
+        ``STORED``: rows of a table. ``CODED``: rows that are coded already. ``DRAWN``: instances drawn from the model
+        itself. ``STATES``: the states themselves, which are worked out and go nowhere.
+    codes : int (C, n)
+        -1 where a value is no evidence.
+    draws : float64 (n, steps)
+        Uniform numbers, the first for the true class, the others for each answer that is asked.
+    storage, bins
+        Those of :mod:`etana.kernels.walk` for the candidates.
+    """
+
+    kind: int
+    codes: np.ndarray
+    draws: np.ndarray
+    storage: Storage
+    bins: Bins
 
 
 class Nodes(NamedTuple):
@@ -224,87 +248,63 @@ def follow(node, code, nodes, n_values):
 
 
 @njit(nogil=True, cache=True)
-def descend(storage, bins, budget, first, last, nodes, evidence, offers, setting, ends):
+def draw_class(left, belief):
+    """The class at a uniform number, by the inverse of the cumulated belief."""
+    truth = 0
+    while truth < belief.size - 1 and left >= belief[truth]:
+        left -= belief[truth]
+        truth += 1
+    return truth
+
+
+@njit(nogil=True, cache=True)
+def draw_code(left, truth, pool_logs, first, n_values):
+    """The answer at a uniform number, by the likelihoods ``pool_logs[first:first + n_values]`` of a class."""
+    code = 0
+    chance = np.exp(pool_logs[first, truth])
+    while code < n_values - 1 and left >= chance:
+        left -= chance
+        code += 1
+        chance = np.exp(pool_logs[first + code, truth])
+    return code
+
+
+@njit(nogil=True, cache=True)
+def descend(travellers, budget, first, last, nodes, evidence, offers, setting, ends):
     """Take rows through the graph, growing it where they leave it; returns the first row that found no room.
 
-    A row stops where it asks for more than is left of the budget. ``storage`` and ``bins`` are those of
-    :mod:`etana.kernels.walk` for the candidates; ``ends`` (n,) is filled with the node of each row.
+    A row stops where it asks for more than is left of the budget. ``ends`` (n,) is filled with the node of each row.
+    One loop for all kinds of :class:`Travellers`: each of its own would be compiled with all that a choice takes.
     """
-    kind, dense, data, indices, indptr, columns = storage
+    kind, codes, draws, storage, bins = travellers
+    place, dense, data, indices, indptr, columns = storage
     edges, edge_offsets, missing = bins
-    links, facts = nodes.links, nodes.facts
-    offsets = evidence.offsets
+    links, logs, facts, offsets = nodes.links, nodes.logs, nodes.facts, evidence.offsets
     rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
-    cells = np.empty((widest(offsets), nodes.logs.shape[1]))
+    cells = np.empty((widest(offsets), logs.shape[1]))
+    priors, truth = np.empty(logs.shape[1]), np.int64(0)
+    normalise(logs[0], priors)
     for row in range(first, last):
-        node = np.int64(0)
+        if kind == DRAWN:
+            truth = draw_class(draws[row, 0], priors)
+        node, step = np.int64(row if kind == STATES else 0), 1
         while True:
             if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
                 return row
             # What was spent belongs to the path and is looked up; the budget belongs to the caller.
             if links[node, STATE] == STOPS or facts[node, SPENT] + facts[node, PRICE] > budget:
                 break
-            feature = links[node, FEATURE]
-            value = fetch(kind, dense, data, indices, indptr, row, columns[feature])
-            code = bin_of(value, edges, edge_offsets[feature], edge_offsets[feature + 1], missing[feature])
-            node = follow(node, code, nodes, offsets[feature + 1] - offsets[feature])
-            if node < 0:
-                return row
-        ends[row] = node
-    return last
-
-
-@njit(nogil=True, cache=True)
-def retrace(codes, first, last, nodes, evidence, offers, setting, ends):
-    """The same for rows that are coded already: ``codes`` (C, n), -1 where a value is no evidence."""
-    links, offsets = nodes.links, evidence.offsets
-    rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
-    cells = np.empty((widest(offsets), nodes.logs.shape[1]))
-    for row in range(first, last):
-        node = np.int64(0)
-        while True:
-            if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
-                return row
-            if links[node, STATE] == STOPS:
-                break
-            feature = links[node, FEATURE]
-            node = follow(node, np.int64(codes[feature, row]), nodes, offsets[feature + 1] - offsets[feature])
-            if node < 0:
-                return row
-        ends[row] = node
-    return last
-
-
-@njit(nogil=True, cache=True)
-def simulate(draws, first, last, nodes, evidence, offers, setting, ends):
-    """The same for instances drawn from the model itself: ``draws`` (n, steps) uniform numbers, the first for the true
-    class, the others for each answer that is asked."""
-    links, logs, pool_logs = nodes.links, nodes.logs, nodes.pool_logs
-    offsets = evidence.offsets
-    rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
-    cells = np.empty((widest(offsets), logs.shape[1]))
-    belief = np.empty(logs.shape[1])
-    normalise(logs[0], belief)
-    for row in range(first, last):
-        # The class by the inverse of the cumulated priors, then answers by their likelihoods given that class.
-        left, truth = draws[row, 0], 0
-        while truth < belief.size - 1 and left >= belief[truth]:
-            left -= belief[truth]
-            truth += 1
-        node, step = np.int64(0), 1
-        while True:
-            if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
-                return row
-            if links[node, STATE] == STOPS or step >= draws.shape[1]:
+            if kind == STATES or (kind == DRAWN and step >= draws.shape[1]):
                 break
             feature = links[node, FEATURE]
             n_values = offsets[feature + 1] - offsets[feature]
-            left, code = draws[row, step], 0
-            chance = np.exp(pool_logs[links[node, CHILD], truth])
-            while code < n_values - 1 and left >= chance:
-                left -= chance
-                code += 1
-                chance = np.exp(pool_logs[links[node, CHILD] + code, truth])
+            if kind == CODED:
+                code = np.int64(codes[feature, row])
+            elif kind == DRAWN:
+                code = draw_code(draws[row, step], truth, nodes.pool_logs, links[node, CHILD], n_values)
+            else:
+                value = fetch(place, dense, data, indices, indptr, row, columns[feature])
+                code = bin_of(value, edges, edge_offsets[feature], edge_offsets[feature + 1], missing[feature])
             node = follow(node, code, nodes, n_values)
             if node < 0:
                 return row

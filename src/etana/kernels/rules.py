@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from etana.kernels.compiling import njit
+from etana.kernels.compiling import PartCompiler, njit
 
 NEVER, INTERVAL, ALPHA, FITTED, LINEAR, GRID_NEAREST, GRID_INTERPOLATE = range(7)
 
@@ -422,7 +422,7 @@ def rule_stops(rule, stage, logs, belief, scratch):
     return stops(*rule, stage, logs, belief, scratch)
 
 
-@overload(rule_stops)
+@overload(rule_stops, jit_options={"pipeline_class": PartCompiler})
 def _rule_stops(rule, stage, logs, belief, scratch):
     test = _TESTS[_CLASSES.index(rule.instance_class)]
 

@@ -68,6 +68,7 @@ class Acquisition:
 _NO_DENSE = np.empty((0, 0))
 _NO_DATA = np.empty(0)
 _NO_INDICES = np.empty(0, dtype=np.int32)
+NOTHING_STORED = Storage(kernel.DENSE, _NO_DENSE, _NO_DATA, _NO_INDICES, _NO_INDICES, np.empty(0, dtype=np.int64))
 
 
 def storage_of(table: Table, columns: np.ndarray, levels: dict[int, np.ndarray]) -> Storage:

@@ -13,7 +13,7 @@ growing where it was left, none waits for another.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -23,9 +23,10 @@ from etana.beliefs.path_counts import PathCounts
 from etana.kernels import choice
 from etana.kernels import graph as kernel
 from etana.kernels.choice import ChoiceTerms, Offers
-from etana.kernels.graph import Nodes
+from etana.kernels.graph import Nodes, Travellers
 from etana.kernels.walk import Storage
 from etana.policies.instance_choice import InstanceChoice
+from etana.walks.acquisition import NOTHING_STORED
 
 __all__ = ["Graph", "GraphPool", "Node"]
 
@@ -118,40 +119,36 @@ class Graph:
     def walk(self, storage: Storage, budget: float, span: tuple[int, int]) -> Iterator[tuple[int, int, np.ndarray]]:
         """Take rows first..last-1 through; yields (first, last, end node of each row) for parts whose nodes are valid
         now. Ends are counted from the first row of the span."""
-        bins = self.beliefs.bins
-
-        def step(first: int, last: int, ends: np.ndarray) -> int:
-            return kernel.descend(
-                storage, bins, budget, first, last, self.nodes, self.evidence, self.offers, self.setting, ends
-            )
-
-        return self._advance(step, span)
+        return self._advance(self._travellers(kernel.STORED, storage=storage), span, budget)
 
     def retrace(self, codes: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The same for rows that are coded already, (C, n)."""
-
-        def step(first: int, last: int, ends: np.ndarray) -> int:
-            return kernel.retrace(codes, first, last, self.nodes, self.evidence, self.offers, self.setting, ends)
-
-        return self._advance(step, (0, codes.shape[1]))
+        return self._advance(self._travellers(kernel.CODED, codes=codes), (0, codes.shape[1]))
 
     def draw(self, draws: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The same for instances drawn from the model by uniform numbers, one row per instance."""
+        return self._advance(self._travellers(kernel.DRAWN, draws=draws), (0, len(draws)))
 
-        def step(first: int, last: int, ends: np.ndarray) -> int:
-            return kernel.simulate(draws, first, last, self.nodes, self.evidence, self.offers, self.setting, ends)
+    def _travellers(self, kind: int, **given: Any) -> Travellers:
+        """Of this kind; what they do not have has the types of what others have, so that one loop serves all."""
+        codes = self.evidence.codes[:, :0].copy()
+        return Travellers(kind, codes, _NO_ANSWERS, NOTHING_STORED, self.beliefs.bins)._replace(**given)
 
-        return self._advance(step, (0, len(draws)))
+    def _step(self, travellers: Travellers, budget: float, first: int, last: int, ends: np.ndarray) -> int:
+        """Take them through as far as there is room; returns the first that found none."""
+        return kernel.descend(
+            travellers, budget, first, last, self.nodes, self.evidence, self.offers, self.setting, ends
+        )
 
     def _advance(
-        self, step: Callable[[int, int, np.ndarray], int], span: tuple[int, int]
+        self, travellers: Travellers, span: tuple[int, int], budget: float = np.inf
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         first, last = span
         ends = np.empty(last, dtype=np.int64)
         # Rows that are done keep their end nodes; these are reported before nodes are forgotten.
         done = reported = first
         alone = False  # whether a row that finds no room shares the graph with nothing but states kept for good
-        while (done := step(done, last, ends)) < last:
+        while (done := self._step(travellers, budget, done, last, ends)) < last:
             # A row that alone needs more room than there is gets it: every row finds its way.
             if self._make_room(beyond=alone and done == reported):
                 continue
@@ -196,9 +193,8 @@ class Graph:
     def node(self, number: int) -> Node:
         """What is known of a state, worked out if it is new."""
         if self.nodes.links[number, kernel.STATE] == kernel.NEW:
-            rows = np.empty(self.evidence.codes.shape[1], dtype=np.int64)
-            cells = np.empty((choice.widest(self.evidence.offsets), self.beliefs.priors.size))
-            while not kernel.expand(number, self.nodes, self.evidence, self.offers, self.setting, rows, cells):
+            itself, ends = self._travellers(kernel.STATES), np.empty(number + 1, dtype=np.int64)
+            while self._step(itself, np.inf, number, number + 1, ends) == number:
                 self._make_room()
         nodes = self.nodes
         parent, code, feature, what, first, depth, n_rows, _ = nodes.links[number].tolist()
