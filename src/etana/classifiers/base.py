@@ -299,9 +299,10 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         if not weights.any():  # which scikit-learn refuses from 1.7 on
             raise InputError("sample_weight is 0 for every row; give at least one non-zero weight")
         self.classes_ = np.unique(y) if classes is None else classes
-        codes = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
-        unknown = np.flatnonzero(self.classes_[codes] != y)
-        if unknown.size:
+        codes = np.searchsorted(self.classes_, y)
+        np.minimum(codes, self.classes_.size - 1, out=codes)
+        unknown = () if classes is None else np.flatnonzero(self.classes_[codes] != y)
+        if len(unknown):
             raise InputError(
                 f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes "
                 f"{self.classes_.tolist()}; name all classes in the first call: partial_fit(X, y, classes=...)"
