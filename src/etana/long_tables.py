@@ -26,8 +26,8 @@ _NUMBERS, _LEAST_ROWS = 2**19, 2**11  # numbers in a block, and its rows at leas
 
 
 class LongColumns(NamedTuple):
-    """Bins of all columns: ``n_edges`` (K,), ``edges`` and ``counts`` (cells, N) one column after the other, the weights
-    by class of missing values, ``lost`` (K, N), and the least and greatest number of each, ``ranges`` (2, K)."""
+    """Bins of all columns: ``n_edges`` (K,), ``edges`` and ``counts`` (cells, N) one column after the other, weights by
+    class of missing values, ``lost`` (K, N), and the least and greatest number of each, ``ranges`` (2, K)."""
 
     n_edges: np.ndarray
     edges: np.ndarray

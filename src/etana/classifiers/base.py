@@ -301,8 +301,8 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y) if classes is None else classes
         codes = np.searchsorted(self.classes_, y)
         np.minimum(codes, self.classes_.size - 1, out=codes)
-        unknown = () if classes is None else np.flatnonzero(self.classes_[codes] != y)
-        if len(unknown):
+        unknown = np.empty(0, np.int64) if classes is None else np.flatnonzero(self.classes_[codes] != y)
+        if unknown.size:
             raise InputError(
                 f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes "
                 f"{self.classes_.tolist()}; name all classes in the first call: partial_fit(X, y, classes=...)"
