@@ -9,8 +9,8 @@ over a tenth of the blocks that does nothing else, and is shown apart: figures w
 One process reads its blocks one after the other, without Dask. Both run in one call, with one thread each, and take
 turns, one process first and last; the least of each is shown. On a machine that others use, processor seconds (of the
 workers, and of the client and its scheduler) say what the wall clock cannot. Memory is the sum of what the processes
-hold, by its highest mark. The machine needs a core for each worker; the client's thread works when they have nothing
-to do.
+hold, by its highest mark. The cluster is set up as ``etana fit --engine dask`` does. The machine needs a core for each
+worker; the client's thread works when they have nothing to do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from etana import ETANAClassifier, distributed
-from etana.distributed.merging import reduce_parts
+from etana.distributed.merging import QUIET, reduce_parts
 
 COLUMNS = 50
 LIMIT = 1.3  # times the rate that so many processes would have if nothing were lost
@@ -162,6 +162,7 @@ def main() -> None:
     given = parser.parse_args()
     fit(readers(5000, 1000))  # what has to be compiled is
     with (
+        dask.config.set(QUIET),
         LocalCluster(
             n_workers=given.workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="3GB"
         ) as cluster,

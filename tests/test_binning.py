@@ -550,6 +550,9 @@ def test_a_long_table_read_by_row_has_the_bins_of_its_columns(method, missing, d
     np.testing.assert_array_equal(binner.cell_offsets, wanted.cell_offsets)
     np.testing.assert_array_equal(by_row, by_column)
     np.testing.assert_array_equal(binner.seen, wanted.seen)
+    X[5, 6] = np.inf  # no number that anybody has seen
+    binner.fit_count(read_table(X), y, weights, 3)
+    np.testing.assert_array_equal(binner.seen, wanted.seen)
     # Fractions do not add up exactly in any order: such weights are counted by column.
     half = Binner(method, missing=missing).fit_count(read_table(X), y, weights / 2, 3)
     np.testing.assert_array_equal(half.sum(axis=0), by_row.sum(axis=0) / 2)

@@ -164,7 +164,7 @@ class Binner:
         if is_long(table, weights, method):
             assert table.dense is not None
             long = fit_long(table.dense, classes, weights, n_classes, cutting)
-            self.seen = round_ranges(*table.ranges())
+            self.seen = round_ranges(*(long.ranges if np.isfinite(long.ranges).all() else table.ranges()))
             every = _Columns(long.n_edges, long.edges, long.n_edges + 1, long.counts, long.lost)
             return self._assemble([every], table, n_classes)
         source = _Source(table, classes, weights, n_classes, table.categorical)

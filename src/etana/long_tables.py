@@ -26,13 +26,14 @@ _NUMBERS, _LEAST_ROWS = 2**19, 2**11  # numbers in a block, and its rows at leas
 
 
 class LongColumns(NamedTuple):
-    """Bins of all columns: ``n_edges`` (K,), ``edges`` and ``counts`` (cells, N) one column after the other, and the
-    weights by class of missing values, ``lost`` (K, N)."""
+    """Bins of all columns: ``n_edges`` (K,), ``edges`` and ``counts`` (cells, N) one column after the other, weights by
+    class of missing values, ``lost`` (K, N), and the least and greatest number of each, ``ranges`` (2, K)."""
 
     n_edges: np.ndarray
     edges: np.ndarray
     counts: np.ndarray
     lost: np.ndarray
+    ranges: np.ndarray
 
 
 def is_long(table: Table, weights: np.ndarray, method: int) -> bool:
@@ -49,7 +50,7 @@ def fit_long(
     cutter = _Cutter(kernel.FINE if cutting.method == kernel.SUPERVISED else cutting.bins, cutting.sample)
     edges = [cutter(*_sampled(dense[:, k], weights, holes, cutting.sample)) for k, holes in enumerate(_holes(dense))]
     n_edges = np.array([e.size for e in edges], dtype=np.int64)
-    cells, offsets = _count(dense, classes, weights, n_classes, edges)
+    cells, offsets, ranges = _count(dense, classes, weights, n_classes, edges)
     # The last cell of each column is that of missing values.
     histograms = [cells[a : b - 1] for a, b in pairwise(offsets.tolist())]
     lost = cells[offsets[1:] - 1]
@@ -58,7 +59,7 @@ def fit_long(
         joined = [joiner(e, h) for e, h in zip(edges, histograms, strict=True)]
         edges, histograms = [e for e, _ in joined], [h for _, h in joined]
         n_edges = np.array([e.size for e in edges], dtype=np.int64)
-    return LongColumns(n_edges, np.concatenate(edges), np.concatenate(histograms), lost)
+    return LongColumns(n_edges, np.concatenate(edges), np.concatenate(histograms), lost, ranges)
 
 
 def _holes(dense: np.ndarray) -> list[np.ndarray | None]:
@@ -118,8 +119,9 @@ class _Cutter:
 
 def _count(
     dense: np.ndarray, classes: np.ndarray, weights: np.ndarray, n_classes: int, edges: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Counts (cells, N) in the bins between these edges, and of missing values, and where those of a column begin."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts (cells, N) in the bins between these edges, and of missing values, where those of a column begin, and the
+    least and greatest number of each column."""
     n_edges = np.array([e.size for e in edges], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(n_edges)))
     offsets = np.concatenate(([0], np.cumsum(n_edges + 2)))
@@ -127,7 +129,7 @@ def _count(
     height, parts = _height(dense.shape[1]), []
 
     def run(first: int, last: int) -> None:
-        cells = np.zeros((offsets[-1], n_classes))
+        cells, ranges = np.zeros((offsets[-1], n_classes)), np.repeat([[np.inf], [-np.inf]], n_edges.size, axis=1)
         for a in range(first, last, height):
             rows = slice(a, min(a + height, last))
             turned = np.array(dense[rows].T, dtype=np.float64, order="C")
@@ -135,10 +137,14 @@ def _count(
             members = np.bincount(labels, minlength=n_classes)
             source = kernel.ColumnSource(False, turned, *_NO_CSC, labels, mass, members * 1.0, members)
             kernel.count_columns(source, 0, len(turned), bins, cells)
-        parts.append(cells)
+            # While the block is near: to read the table once more for this takes as long as a fifth of the counting.
+            np.fmin(ranges[0], np.fmin.reduce(turned, axis=1), out=ranges[0])
+            np.fmax(ranges[1], np.fmax.reduce(turned, axis=1), out=ranges[1])
+        parts.append((cells, ranges))
 
     over_chunks(run, len(dense), height)
-    return np.sum(parts, axis=0), offsets
+    low, high = np.array([ranges for _, ranges in parts]).transpose(1, 0, 2)
+    return np.sum([cells for cells, _ in parts], axis=0), offsets, np.array([low.min(axis=0), high.max(axis=0)])
 
 
 _NO_CSC = np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)

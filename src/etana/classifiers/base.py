@@ -318,8 +318,9 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         if not weights.any():  # which scikit-learn refuses from 1.7 on
             raise InputError("sample_weight is 0 for every row; give at least one non-zero weight")
         self.classes_ = np.unique(y) if classes is None else classes
-        codes = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
-        unknown = np.flatnonzero(self.classes_[codes] != y)
+        codes = np.searchsorted(self.classes_, y)
+        np.minimum(codes, self.classes_.size - 1, out=codes)
+        unknown = np.empty(0, np.int64) if classes is None else np.flatnonzero(self.classes_[codes] != y)
         if unknown.size:
             raise InputError(
                 f"y has the label {plain_value(y[unknown[0]])!r}, which is not among the classes "

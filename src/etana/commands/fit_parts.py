@@ -21,7 +21,7 @@ from etana.commands.labels import as_classes, check_labels, evidence
 from etana.commands.prices import read_mistakes_file
 from etana.distributed.blocks import BlockSource, Noted
 from etana.distributed.fitting import SAMPLE_SIZE, fit_parts
-from etana.distributed.merging import dask
+from etana.distributed.merging import QUIET, dask
 from etana.distributed.summary import MixedColumnsError, Summary
 from etana.errors import InputError, SampleWarning
 from etana.tablefile import Spellings, check_parts, list_parts, read_blocks, to_table
@@ -104,8 +104,12 @@ def _cluster(scheduler: str | None, n_parts: int) -> Iterator[None]:
 
     if scheduler is None:
         workers = min(n_cores(), n_parts)
-        local = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-        with local, Client(local, set_as_default=False) as client, client.as_current():
+        with (
+            dask().config.set(QUIET),
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as local,
+            Client(local, set_as_default=False) as client,
+            client.as_current(),
+        ):
             yield
         return
     try:

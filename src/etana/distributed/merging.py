@@ -11,9 +11,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["FAN_IN", "dask", "reduce_parts", "reduce_stream"]
+__all__ = ["FAN_IN", "QUIET", "dask", "reduce_parts", "reduce_stream"]
 
 FAN_IN = 4
+
+# Settings of a cluster that is there for fits alone. Workers are watched by the clock, a hundred times a second, which
+# costs each of them and the client a fortieth of a core, and more of a share where others use the machine.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 _Merge = Callable[[Sequence[Any]], Any]
 

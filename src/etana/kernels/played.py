@@ -88,8 +88,8 @@ def play(start, likely, features, first, regrets, per_level, stages, beliefs):
 def settle(kept, tried, first, prices, onward):
     """What instances pay from each stage on, last to first; ``onward`` beyond the last of ``prices`` is given.
 
-    Those up to a level stop and the others pay the price and go on: the level for which the mean cost is least. PlayedStages
-    up to ``first`` are those that were kept.
+    Those up to a level stop and the others pay the price and go on: the level for which the mean cost is least. The
+    stages up to ``first`` are those that were kept.
     """
     saved = np.empty(kept.stopping.shape[1])
     for k in range(prices.size - 1, -1, -1):

@@ -20,9 +20,10 @@ order. They stop where g(pi) <= t_k, and t_k is the number for which the mean co
 the last stage to the first. A move changes few stages, and only these are played again. Of the features behind a place
 only those are tried that tell most per price about the instances still asked there, 8 at most.
 
-**Promise.** What was found is solved whole, as the starts were, and the cheapest of all is the answer. With the solver
-``"auto"`` and the same seed its expected cost is therefore never above that of ``"error"`` or ``"information"``. It is
-a local optimum: another order may be cheaper still.
+**Promise.** What was found is solved whole, as the starts were, and the cheapest of all is the answer, with its policy.
+With the solver ``"auto"`` and the same seed its expected cost is therefore never above that of ``"error"`` or
+``"information"``; where instances are drawn to tell, the first of them decide what they say by five standard errors
+(:meth:`etana.policies.points.FittedPolicy.costs_less`). It is a local optimum: another order may be cheaper still.
 """
 
 from __future__ import annotations
