@@ -21,7 +21,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TESTED_WITH = ("pytest", "hypothesis", "pandas", "polars", "pyarrow", "safetensors", "matplotlib")
 CORE = (
     "tests/test_common.py", "tests/test_classifiers.py", "tests/test_table.py", "tests/test_costs.py",
-    "tests/test_data_command.py",
+    "tests/test_data_command.py", "tests/test_compiling.py",
 )  # fmt: skip
 # The first versions that were built for a Python that is younger than our least ones.
 FIRST_FOR = {

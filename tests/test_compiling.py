@@ -14,9 +14,9 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import etana.kernels
-from etana.kernels import rules
+from etana.kernels import compiling, rules
 from etana.kernels._cache import _Announcement
-from etana.kernels.compiling import Kernel, njit
+from etana.kernels.compiling import Kernel, knows_numba, njit
 from etana.kernels.rules import _CLASSES, _TESTS, interval_stops, interval_stops_rows, make_rule, stops, stops_rows
 
 
@@ -104,6 +104,26 @@ def sum_to(n):
     return n + sum_to(n - 1) if n > 0 else 0
 
 
+parts_are_linked = pytest.mark.skipif(not knows_numba(), reason="this version of Numba compiles in its own way")
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [("0.60.3", False), ("0.61.0", True), ("0.68.1rc1", True), ("0.69.0dev0", False), ("1.0.0", False)],
+)
+def test_versions_of_numba_that_were_tried_are_known(version, known):
+    assert knows_numba(version) == known
+
+
+def test_another_numba_compiles_in_its_own_way(monkeypatch):
+    monkeypatch.setattr(compiling, "knows_numba", lambda: False)
+    plain = njit(nogil=True)(lambda x: x / 2.0)
+    assert isinstance(plain, Dispatcher)
+    assert not isinstance(plain, Kernel)
+    assert njit(nogil=True)(lambda x: plain(x) + 1.0)(10.0) == 6.0
+
+
+@parts_are_linked
 def test_a_part_is_linked_and_is_nothing_by_itself():
     """Machine code and an entry for Python are made of the kernel that Python calls, and of nothing below it."""
     assert quarter(10.0) == 2.5
@@ -124,6 +144,7 @@ def test_a_kernel_can_call_itself():
     assert sum_to(4) == 10
 
 
+@parts_are_linked
 def test_every_loop_is_a_kernel():
     for found in pkgutil.iter_modules(etana.kernels.__path__):
         module = importlib.import_module(f"etana.kernels.{found.name}")
@@ -145,6 +166,7 @@ print(sum(len(kernel.overloads) for kernel in kernels), sum(len(kernel.part.over
 """
 
 
+@parts_are_linked
 def test_a_first_fit_compiles_few_kernels(tmp_path):
     """From an empty cache: what is compiled in full costs most, and a kernel for two types costs twice."""
     given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

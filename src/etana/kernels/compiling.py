@@ -8,6 +8,9 @@ for.
 
 No kernel is called from C, so that none needs an entry for it. What is divided by zero becomes infinite or NaN, as in
 NumPy; a check before each division would cost time twice, when a kernel is compiled and when it runs.
+
+This reaches into Numba's compiler, which is no contract. A version of Numba that it was not tried with compiles kernels
+in its own way: the same loops, and a longer first fit.
 """
 
 from __future__ import annotations
@@ -16,12 +19,20 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numba
 from numba import config, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
-__all__ = ["Kernel", "PartCompiler", "njit"]
+__all__ = ["Kernel", "PartCompiler", "knows_numba", "njit"]
+
+_OLDEST, _NEWEST = (0, 61), (0, 68)  # versions of Numba that were tried
+
+
+def knows_numba(version: str = numba.__version__) -> bool:
+    """Whether parts can be linked with this version of Numba."""
+    return _OLDEST <= tuple(int(part) for part in version.split(".")[:2]) <= _NEWEST
 
 
 class _Library(JITCodeLibrary):
@@ -126,6 +137,8 @@ def njit(cache: bool = False, **options: Any) -> Callable:
     def decorate(function: Callable) -> Any:
         if config.DISABLE_JIT:
             return function
+        if not knows_numba():
+            return numba.njit(cache=cache, no_cfunc_wrapper=True, **options)(function)
         kernel = Kernel(function, {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True} | options)
         if cache:
             kernel.enable_caching()
