@@ -1,4 +1,5 @@
-"""What a first fit costs where nothing is compiled yet, and which loops the time goes to.
+"""What a first fit costs where nothing is compiled yet, beside importing scikit-learn's ensembles, and which loops the
+time goes to.
 
 python benchmarks/cold.py [METHOD ...] [--most 10]
 """
@@ -21,6 +22,13 @@ from rich.table import Table
 from bench_tools import save
 
 METHODS = ("etana", "adaptive", "sequential", "committee", "frugal")
+IMPORT = "import time, sklearn.ensemble; print(time.process_time())"
+
+
+def import_ensembles() -> float:
+    """Processor seconds of importing scikit-learn's ensembles in a new process; the least of three."""
+    command = [sys.executable, "-c", IMPORT]
+    return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3))
 
 
 def measure(method: str) -> dict:
@@ -71,10 +79,14 @@ def main() -> None:
         return
     console, results = Console(width=120), {}
     for method in given.methods or METHODS:
-        found = results[method] = measure(method)
+        found = results[method] = measure(method) | {"import": import_ensembles()}
         compiling, times = (sum(loop[k] for loop in found["loops"]) for k in (1, 2))
-        title = f"{method}: {found['seconds']:.1f} processor s, {compiling:.1f} of them for {times} compilations"
-        table = Table("loop", "s", "times", title=title)
+        ratio = found["seconds"] / found["import"]
+        console.print(
+            f"{method}: {found['seconds']:.1f} processor s, {compiling:.1f} of them for {times} compilations; "
+            f"{ratio:.1f} times importing scikit-learn's ensembles ({found['import']:.2f} s)"
+        )
+        table = Table("loop", "s", "times")
         for name, seconds, n in found["loops"][: given.most]:
             table.add_row(name, f"{seconds:.2f}", str(n))
         console.print(table)

@@ -210,9 +210,11 @@ def start(found: dict) -> str:
 def cold(found: dict) -> str:
     def row(method: str, m: dict) -> list[str]:
         compiling, times = (sum(loop[k] for loop in m["loops"]) for k in (1, 2))
-        return [method, f"{m['seconds']:.1f}", f"{compiling:.1f}", str(times)]
+        ratio = f"**{m['seconds'] / m['import']:.1f}**"
+        return [method, f"{m['seconds']:.1f}", f"{compiling:.1f}", str(times), f"{m['import']:.2f}", ratio]
 
-    return table(("method", "first fit, s", "of it compiling", "compilations"), (row(*item) for item in found.items()))
+    heads = "method", "first fit, s", "of it compiling", "compilations", "import sklearn.ensemble, s", "ratio"
+    return table(heads, (row(*item) for item in found.items()))
 
 
 def prices(found: dict) -> str:

@@ -273,8 +273,8 @@ def radix_sort(keys, places, m, other_keys, other_places, tally):
 
 
 @njit(nogil=True, cache=True)
-def take_keys(bits, m, sample, keys, places):
-    """Keys that order m values, which are given as integers, and their places: all, or every (m / sample)-th.
+def take_keys(values, m, sample, keys, places):
+    """Keys that order m values, and their places: all, or every (m / sample)-th.
 
     Returns how many there are.
     """
@@ -282,7 +282,7 @@ def take_keys(bits, m, sample, keys, places):
     for r in range(chosen):
         place = r if m <= sample else r * m // sample
         # Read as an integer a float is ordered by size, the negative ones the wrong way round.
-        b = bits[place]
+        b = np.float64(values[place]).view(np.int64)
         keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
     return chosen
 
@@ -318,7 +318,7 @@ def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_va
     If m is not larger, ranks[r] is where values[r] stands among them.
     """
     keys, places, other_keys, other_places, tally = sorting
-    chosen = take_keys(values.view(np.int64), m, sample, keys, places)
+    chosen = take_keys(values, m, sample, keys, places)
     keys, places = sort_keys(values, keys, places, chosen, other_keys, other_places, tally)
     return merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, out_values, out_mass)
 
@@ -539,7 +539,7 @@ def fit_columns(source, first, last, cutting, too_light, n_edges, edges, counts,
                 made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
             else:
                 # distinct_values(), step by step: what it calls is not compiled once more for being called from there.
-                chosen = take_keys(values.view(np.int64), m, sample, sorting.keys, sorting.places)
+                chosen = take_keys(values, m, sample, sorting.keys, sorting.places)
                 keys, places = sort_keys(
                     values,
                     sorting.keys,
