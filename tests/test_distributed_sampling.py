@@ -72,6 +72,7 @@ ALL = {
     "fast": FrugalClassifier(effort="fast", random_state=3),
     "exportable": FrugalClassifier(exportable=True),
     "dear": FrugalClassifier(effort="fast", feature_costs=2.0),
+    "uniform": FrugalClassifier(effort="fast", binning="uniform"),
     "adaptive": AdaptiveClassifier(m=10.0, look_ahead=False),
     "naive": AdaptiveClassifier(m=np.inf, look_ahead=False, binning="uniform", missing="bin"),
     "ahead": AdaptiveClassifier(look_ahead=2, m=20.0),

@@ -226,7 +226,7 @@ class FrugalClassifier(AcquiringClassifier):
 
     def bins_wanted(self) -> Binner | None:
         """Those of its candidates."""
-        return ETANAClassifier().bins_wanted()
+        return ETANAClassifier(binning=self.binning).bins_wanted()
 
     def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
         """Bins and counts of more rows for what was chosen, if it is over counts."""
