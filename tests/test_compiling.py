@@ -3,6 +3,7 @@
 import gc
 import importlib
 import os
+import pickle
 import pkgutil
 import subprocess
 import sys
@@ -134,6 +135,14 @@ def test_a_part_is_linked_and_is_nothing_by_itself():
     assert not half.overloads
     assert half(3.0) == 1.5  # called from Python, it is a kernel like others
     assert len(half.overloads) == 1
+
+
+def test_kernels_travel_by_name_and_those_without_one_as_they_are():
+    """To workers of a cluster, which hold no kernel twice."""
+    assert pickle.loads(pickle.dumps(rules.normalise)) is rules.normalise
+    nameless = njit(nogil=True)(lambda x: quarter(x) + 2.0)
+    again = pickle.loads(pickle.dumps(nameless))
+    assert again(10.0) == 4.5
 
 
 def test_functions_that_are_no_kernels_can_call_kernels():

@@ -15,8 +15,10 @@ in its own way: the same loops, and a longer first fit.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numba
@@ -118,8 +120,14 @@ class PartCompiler(_KernelCompiler):
 class Kernel(CPUDispatcher):
     """A compiled loop; what other kernels see of it is :attr:`part`."""
 
-    def __init__(self, function: Callable, options: dict):
-        super().__init__(function, targetoptions=options, pipeline_class=_KernelCompiler)
+    def __init__(self, function: Callable, locals: dict | None = None, targetoptions: dict | None = None):
+        super().__init__(function, locals or {}, targetoptions or {}, pipeline_class=_KernelCompiler)
+
+    def __reduce__(self) -> Any:
+        """By its name, where it has one: who loads it uses the kernel that is there, and on disk."""
+        module, name = self.py_func.__module__, self.py_func.__name__
+        named = getattr(sys.modules.get(module), name, None) is self and module != "__main__"
+        return (_named_kernel, (module, name)) if named else super().__reduce__()
 
     @cached_property
     def part(self) -> CPUDispatcher:
@@ -131,6 +139,10 @@ class Kernel(CPUDispatcher):
         return types.Dispatcher(self if self.is_compiling else self.part)  # what is being compiled calls itself
 
 
+def _named_kernel(module: str, name: str) -> Kernel:
+    return getattr(import_module(module), name)
+
+
 def njit(cache: bool = False, **options: Any) -> Callable:
     """A decorator that makes a :class:`Kernel`; the options are those of ``numba.njit``."""
 
@@ -139,7 +151,8 @@ def njit(cache: bool = False, **options: Any) -> Callable:
             return function
         if not knows_numba():
             return numba.njit(cache=cache, no_cfunc_wrapper=True, **options)(function)
-        kernel = Kernel(function, {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True} | options)
+        always = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+        kernel = Kernel(function, targetoptions=always | options)
         if cache:
             kernel.enable_caching()
         return kernel
