@@ -106,7 +106,7 @@ def test_the_page_of_a_model(served):
     assert "on every prefix of the order" in text
     assert "Distance from the optimum" not in text
     assert f"{30 - clf.feature_order_.size} further features are never asked" in text
-    assert f"{clf.expected_n_features_:.1f} of 30" in text
+    assert f"{clf.model_.expected_n_features:.1f} of 30" in text
     assert f"{100 * clf.expectation_.reach[1]:.0f}" in text
     assert [tag for tag, given in page.tags if given.get("class") == "picture"] == ["img"]
     assert served.client.get("/models/breast_cancer/policy.svg").content.startswith(b"<?xml")
