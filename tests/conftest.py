@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+import etana
 from reference import Reference
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
@@ -29,3 +30,15 @@ def close_figures():
 def reference():
     """Reference data and oracle files; skips where there are none."""
     return Reference.find()
+
+
+@pytest.fixture
+def same_model(tmp_path):
+    """Whether two classifiers are the same to the last byte of their files."""
+
+    def check(one, other):
+        etana.save(one, tmp_path / "one.etana")
+        etana.save(other, tmp_path / "other.etana")
+        assert (tmp_path / "one.etana").read_bytes() == (tmp_path / "other.etana").read_bytes()
+
+    return check

@@ -386,7 +386,7 @@ def test_wrong_options_and_help():
 def test_interrupt_leaves_nothing_half_written(clinic, tmp_path):
     folder, _, _ = clinic
     lines = (folder / "new.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "long.csv").write_text("".join([lines[0], *(lines[1:] * 1000)]))
+    (tmp_path / "long.csv").write_text("".join([lines[0], *(lines[1:] * 3000)]))
     (tmp_path / "out.csv").write_text("precious")
     job = subprocess.Popen(
         [*ETANA, "classify", str(folder / "model.etana"), "long.csv", "-o", "out.csv"],
@@ -402,6 +402,30 @@ def test_interrupt_leaves_nothing_half_written(clinic, tmp_path):
     assert said.strip().splitlines()[-1] == "etana: interrupted; nothing was written"
     assert (tmp_path / "out.csv").read_text() == "precious"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["long.csv", "out.csv"]
+
+
+LOST = """
+import ctypes, os, signal, sys, time
+import typer
+from etana.cli import _one_line_errors
+from etana.commands.interrupts import heard_interrupts
+lose = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(0.1))
+try:
+    with _one_line_errors(), heard_interrupts():
+        lose()
+        print("lost", flush=True)
+        time.sleep(30)
+except typer.Exit as end:
+    sys.exit(end.exit_code if signal.getsignal(signal.SIGINT) is signal.default_int_handler else 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such clock")
+def test_an_interrupt_that_a_callback_swallows_is_heard():
+    """As loops do that are compiled or loaded just then."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=25)
+    assert done.stdout.split() == ["lost"]
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "etana: interrupted; nothing was written")
 
 
 def test_help_is_quick_and_light():

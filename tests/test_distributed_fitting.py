@@ -26,18 +26,6 @@ from etana.errors import CostError, IdentifierWarning, InputError
 METHODS = ("uniform", "published", "quantile", "supervised")
 
 
-@pytest.fixture
-def same_model(tmp_path):
-    """Whether two classifiers are the same to the last byte of their files."""
-
-    def check(one, other):
-        etana.save(one, tmp_path / "one.etana")
-        etana.save(other, tmp_path / "other.etana")
-        assert (tmp_path / "one.etana").read_bytes() == (tmp_path / "other.etana").read_bytes()
-
-    return check
-
-
 @pytest.fixture(scope="module")
 def holed():
     """Numbers with missing ones, infinities and zeros among them."""

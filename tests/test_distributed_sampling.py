@@ -24,18 +24,6 @@ from etana.errors import InputError, SampleWarning
 from etana.table import read_table
 
 
-@pytest.fixture
-def same_model(tmp_path):
-    """Whether two classifiers are the same to the last byte of their files."""
-
-    def check(one, other):
-        etana.save(one, tmp_path / "one.etana")
-        etana.save(other, tmp_path / "other.etana")
-        assert (tmp_path / "one.etana").read_bytes() == (tmp_path / "other.etana").read_bytes()
-
-    return check
-
-
 def cut(X, y, n, *more):
     return [(X[r], y[r], *(m[r] for m in more)) for r in np.array_split(np.arange(len(y)), n)]
 

@@ -342,7 +342,9 @@ def classify(
     trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
-    with _one_line_errors():
+    from etana.commands.interrupts import heard_interrupts
+
+    with _one_line_errors(), heard_interrupts():
         from etana.commands.classify import classify_file
         from etana.tablefile import check_output
 
