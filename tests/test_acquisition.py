@@ -14,17 +14,18 @@ from etana.table import read_table
 from etana.walks import StageWalk, generic
 from etana.walks.acquisition import read_budget
 
+GIVEN = {"temperature": 1.0}  # what folds would choose is the same to a walk, and takes most of a fit
 ESTIMATORS = {
     "exact": (load_breast_cancer, ETANAClassifier()),
-    "points": (load_digits, ETANAClassifier(feature_costs=0.02)),
-    "alpha": (load_wine, ETANAClassifier(feature_costs=0.05, n_bins=2)),
-    "grid": (load_wine, ETANAClassifier(solver=GridSolver(8))),
-    "grid-interpolate": (load_wine, ETANAClassifier(solver=GridSolver(8, "interpolate"))),
+    "points": (load_digits, ETANAClassifier(feature_costs=0.02, **GIVEN)),
+    "alpha": (load_wine, ETANAClassifier(feature_costs=0.05, n_bins=2, **GIVEN)),
+    "grid": (load_wine, ETANAClassifier(solver=GridSolver(8), **GIVEN)),
+    "grid-interpolate": (load_wine, ETANAClassifier(solver=GridSolver(8, "interpolate"), **GIVEN)),
     "thresholds": (load_wine, FETANAClassifier(batch=64, max_iterations=20)),
-    "free": (load_wine, ETANAClassifier(feature_costs=0)),
+    "free": (load_wine, ETANAClassifier(feature_costs=0, **GIVEN)),
     "groups": (
         load_wine,
-        ETANAClassifier(FeatureCosts(0.05, groups=["a", "b"] * 6 + [None], discounted=0.0)),
+        ETANAClassifier(FeatureCosts(0.05, groups=["a", "b"] * 6 + [None], discounted=0.0), **GIVEN),
     ),
 }
 
@@ -125,7 +126,7 @@ def test_storage_does_not_matter(fitted):
 
 def test_threads_do_not_matter(monkeypatch):
     X, y = load_digits(return_X_y=True)
-    clf = ETANAClassifier().fit(X, y)
+    clf = ETANAClassifier(**GIVEN).fit(X, y)
     many = np.tile(X, (5, 1))
     results = []
     for cores in (1, 2, 3):

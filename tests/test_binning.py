@@ -556,3 +556,60 @@ def test_a_long_table_read_by_row_has_the_bins_of_its_columns(method, missing, d
     # Fractions do not add up exactly in any order: such weights are counted by column.
     half = Binner(method, missing=missing).fit_count(read_table(X), y, weights / 2, 3)
     np.testing.assert_array_equal(half.sum(axis=0), by_row.sum(axis=0) / 2)
+
+
+@pytest.mark.parametrize("method", ["supervised", "quantile", "uniform", "published"])
+@pytest.mark.parametrize("missing", ["skip", "bin"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "frame"])
+def test_bins_of_parts_are_those_of_their_rows_alone(method, missing, kind):
+    """Ties, zeros, missing values, columns that tell nothing, whole weights; parts differ in size."""
+    rng = np.random.default_rng(11)
+    n = 360
+    y = rng.integers(0, 3, n)
+    X = np.concatenate([rng.normal(size=(n, 3)) + y[:, None], rng.normal(size=(n, 3)), np.zeros((n, 2))], axis=1)
+    X[:, 1] = np.round(X[:, 1])
+    X[rng.random(n) < 0.7, 2] = 0.0
+    X[rng.random(n) < 0.2, 4] = np.nan
+    X[rng.random(n) < 0.01, 6] = 1.0
+    weights = rng.integers(0, 3, n).astype(float)
+    parts = np.tile(weights, (4, 1))
+    for f, part in enumerate(parts):
+        part[rng.random(n) < 0.15 * (f + 1)] = 0.0
+    given = X
+    if kind == "sparse":
+        given = sp.csr_matrix(X)
+    elif kind == "frame":
+        given = pd.DataFrame(X).assign(label=rng.choice(["a", "b", "c"], n), one="x")
+    table, binner = read_table(given), Binner(method, missing=missing)
+    for part, found in zip(parts, binner.fit_parts(table, y, parts, 3), strict=True):
+        alone = Binner(method, missing=missing)
+        cells = alone.fit_count(table, y, part, 3)
+        columns = np.flatnonzero(np.diff(alone.cell_offsets) > 1)
+        own, counts, of = found
+        np.testing.assert_array_equal(of, columns)
+        for new, k in enumerate(columns.tolist()):
+            np.testing.assert_array_equal(own.edges_of(np.array([new]))[0], alone.edges_of(np.array([k]))[0])
+            mine, its = (
+                c[b.cell_offsets[i] : b.cell_offsets[i + 1]] for c, b, i in ((counts, own, new), (cells, alone, k))
+            )
+            np.testing.assert_array_equal(mine, its)
+        assert {k: v.tolist() for k, v in own.levels.items()} == {
+            new: alone.levels[k].tolist() for new, k in enumerate(columns.tolist()) if k in alone.levels
+        }
+    for part, (own, counts, of) in zip(parts, binner.fit_parts(table, y, parts, 3, every_column=True), strict=True):
+        alone = Binner(method, missing=missing)
+        np.testing.assert_array_equal(alone.fit_count(table, y, part, 3), counts)
+        np.testing.assert_array_equal(alone.edges, own.edges)
+        assert of.size == table.n_features
+
+
+def test_parts_of_many_rows_are_cut_one_by_one(monkeypatch):
+    """Edges of so many rows come from a sample of the part, which the order of all rows does not have."""
+    monkeypatch.setattr("etana.binning.SAMPLE", 100)
+    rng = np.random.default_rng(12)
+    y, X = rng.integers(0, 2, 400), rng.normal(size=(400, 3))
+    parts = np.where(rng.random((2, 400)) < 0.5, 0.0, 1.0)
+    for part, (own, counts, _) in zip(parts, Binner("quantile").fit_parts(read_table(X), y, parts, 2), strict=True):
+        alone = Binner("quantile")
+        np.testing.assert_array_equal(alone.fit_count(read_table(X), y, part, 2), counts)
+        np.testing.assert_array_equal(alone.edges, own.edges)

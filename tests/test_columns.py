@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from etana.binning import Binner, _log_table
 from etana.kernels import columns as kernel
+from etana.kernels import sorting
 from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.table import read_table
 
@@ -35,7 +36,7 @@ def test_sorting_keeps_equal_keys_in_order(shape, m):
     values = SHAPES[shape](np.random.default_rng(m), m) + 0.0
     keys, places = keys_of(values), np.arange(m)
     others = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    got = kernel.sort_keys(values, keys.copy(), places, m, *others, np.empty((8, 256), dtype=np.int64))
+    got = sorting.sort_keys(values, keys.copy(), places, m, *others, np.empty((8, 256), dtype=np.int64))
     expected = np.argsort(keys, kind="stable")
     assert np.array_equal(got[1][:m], expected)
     assert np.array_equal(got[0][:m], keys[expected])
@@ -46,8 +47,8 @@ def test_keys_that_are_badly_spread_are_sorted_by_their_bytes():
     values = SHAPES["one outlier"](np.random.default_rng(0), 3000)
     keys, places = keys_of(values), np.arange(3000)
     roughly = np.empty(3000, dtype=np.int64), np.empty(3000, dtype=np.int64)
-    assert kernel.spread(values, keys, places, 3000, *roughly, np.empty(2048, dtype=np.int64))
-    assert not kernel.insertion_sort(*roughly, 3000, kernel.PATIENCE * 3000)
+    assert sorting.spread(values, keys, places, 3000, *roughly, np.empty(2048, dtype=np.int64))
+    assert not sorting.insertion_sort(*roughly, 3000, sorting.PATIENCE * 3000)
 
 
 @given(
@@ -116,3 +117,33 @@ def test_counts_by_a_guide_are_those_of_a_search(n_edges, spacing):
     expected = np.zeros_like(histogram)
     np.add.at(expected, (np.searchsorted(edges, values, side="right"), labels), mass)
     assert np.array_equal(histogram, expected)
+
+
+@given(
+    classes=st.lists(st.integers(0, 3), min_size=8, max_size=60),
+    ties=st.integers(1, 60),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None)  # the first call may compile
+def test_no_cut_gains_more_than_the_bound_without_logarithms_allows(classes, ties, seed):
+    """The gain of every cut of rows in order, by entropies."""
+    rng = np.random.default_rng(seed)
+    labels, n_classes = np.array(classes), max(classes) + 1
+    mass = rng.integers(1, 4, labels.size).astype(float)
+    keys = np.sort(rng.integers(1, ties + 1, labels.size))
+    _, rows, room = kernel.make_room(labels.size, 32, n_classes)
+    for part, known in zip(rows, (keys, labels, mass), strict=False):
+        part[: labels.size] = known
+    by_row = np.eye(n_classes)[labels] * mass[:, None]
+
+    def bits(weights):
+        present = weights[weights > 0]
+        return -float((present * np.log2(present / present.sum())).sum())
+
+    places = np.flatnonzero(np.diff(keys)) + 1
+    whole, totals = bits(by_row.sum(axis=0)), by_row.sum(axis=0)
+    gains = [whole - bits(by_row[:p].sum(axis=0)) - bits(by_row[p:].sum(axis=0)) for p in places.tolist()]
+    most = max(gains, default=0.0)
+    if most > 1e-6:
+        assert kernel.may_gain(rows, labels.size, totals, most * (1 - 1e-9), room.sides)
+    assert not kernel.may_gain(rows, labels.size, totals, 1e6, room.sides)

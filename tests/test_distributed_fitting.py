@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import partial
 
 import dask
 import dask.array as da
@@ -249,6 +250,36 @@ def test_parameters_are_checked_before_any_part_is_read():
         distributed.fit(ETANAClassifier(temperature=1.0, feature_costs=[1.0, 2.0]), lazy, np.zeros(5, dtype=int))
     with pytest.raises(InputError, match="sketch_size is 1"):
         distributed.fit(ETANAClassifier(temperature=1.0), [never], sketch_size=1)
+
+
+@pytest.mark.parametrize("name", ["costs", "named", "bins", "once"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_no_column_fits_is_refused_at_the_first_block(holed, name, lazy):
+    """Of blocks nothing is known before one is read; no other is."""
+    X, y = holed
+    given = Binner.from_edges([[0.0]] * X.shape[1])
+    clf, message, classes = {
+        "costs": (ETANAClassifier(feature_costs=[0.1, 0.2]), "12 features", None),
+        "named": (etana.FrugalClassifier(feature_costs={"age": 0.1}), "has no names", None),
+        "bins": (ETANAClassifier(binning=Binner.from_edges([[0.0]])), "bins for 1 columns", None),
+        "once": (ETANAClassifier(binning=given, feature_costs=[0.1, 0.2]), "12 features", [0, 1]),
+    }[name]
+    reads = []
+
+    def read(part):
+        reads.append(part)
+        return X[part::9], y[part::9]
+
+    blocks = [dask.delayed(read)(part) if lazy else partial(read, part) for part in range(9)]
+    with dask.config.set(scheduler="synchronous"), pytest.raises(InputError, match=message):
+        distributed.fit(clf, blocks, classes=classes)
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"misclassification_costs": np.eye(3)}, {"priors": [0.2, 0.3, 0.5]}])
+def test_what_known_classes_do_not_fit_is_refused_before_any_part_is_read(wrong):
+    with pytest.raises(InputError, match=r"must be|2 classes"):
+        distributed.fit(ETANAClassifier(**wrong), [lambda: pytest.fail("a part was read")], classes=[0, 1])
 
 
 def test_labels_outside_the_classes(holed):

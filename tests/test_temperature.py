@@ -6,8 +6,9 @@ import pytest
 import etana
 from etana import AdaptiveClassifier, ETANAClassifier, FETANAClassifier, distributed
 from etana.errors import InputError
+from etana.judgement import HeldOutRows
 from etana.learning import folds
-from etana.learning.temperature import TEMPERATURES, Paid, coolest
+from etana.learning.temperature import TEMPERATURES, coolest
 from etana.likelihood import tempered
 
 
@@ -114,7 +115,7 @@ def at(costs):
     def walk(temperature):
         walked.append(temperature)
         k = TEMPERATURES.index(temperature)
-        return Paid(costs[k] + (1 + 0.1 * k) * noise, np.zeros(400), np.ones(400), np.ones(400), np.ones(400), 400.0)
+        return HeldOutRows(costs[k] + (1 + 0.1 * k) * noise, *np.ones((4, 400)), 400.0)
 
     return walk, walked
 

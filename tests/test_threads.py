@@ -1,5 +1,6 @@
 """Threads: the same results for any number of them, no more than there are cores, after a fork, from many callers."""
 
+import copy
 import multiprocessing
 import os
 import threading
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-from etana import ETANAClassifier, threads
+from etana import AdaptiveClassifier, ETANAClassifier, threads
+from etana.walks.graph import GraphPool
 
 
 @pytest.fixture
@@ -36,6 +38,60 @@ def test_one_two_and_three_threads_give_the_same_bits(load, ordering, binning, c
         parts = clf.counts_.cells, clf.binner_.edges, clf.feature_order_
         seen.add((*(p.tobytes() for p in parts), *bits(clf.acquire(many))))
     assert len(seen) == 1
+
+
+@pytest.fixture(scope="module")
+def many_ways():
+    """A classifier that chooses for each instance, and rows most of which leave the states of the training rows."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 9000)
+    X = rng.normal(size=(9000, 12)) + rng.normal(size=(3, 12))[y]
+    X[rng.random(X.shape) < 0.05] = np.nan
+    clf = AdaptiveClassifier(0.002, m=10.0, look_ahead=False, temperature=1.0).fit(X[:400], y[:400])
+    return clf, X
+
+
+@pytest.mark.parametrize("max_cost", [None, 0.01])
+@pytest.mark.parametrize("most_states", [2**18, 1000])
+def test_rows_of_a_graph_go_the_same_ways_in_any_number_of_threads(many_ways, most_states, max_cost, cores):
+    """As they go in small batches, which are not sorted; also where there is room for a part of the states only."""
+    clf, X = many_ways
+    seen = set()
+    for n in (1, 2, 3):
+        cores(n)
+        fresh = copy.deepcopy(clf)
+        fresh.graph_.most = most_states
+        walk = fresh.acquire(X, max_cost=max_cost)
+        seen.add((*bits(walk), *(walk.features(i).tobytes() for i in range(len(X)))))
+    parts = [copy.deepcopy(clf).acquire(X[a : a + 1000], max_cost=max_cost) for a in range(0, len(X), 1000)]
+    joined = [b"".join(each) for each in zip(*(bits(part) for part in parts), strict=True)]
+    asked = [part.features(i).tobytes() for part in parts for i in range(len(part))]
+    assert seen == {(*joined, *asked)}
+
+
+def test_threads_hardly_work_out_a_state_twice(many_ways, cores, monkeypatch):
+    clf, X = many_ways
+    grown, take = {}, GraphPool.take
+    for n in (1, 2):
+        cores(n)
+        all_there = threading.Barrier(n, timeout=60)
+
+        def together(pool, *args, all_there=all_there):
+            graph = take(pool, *args)
+            all_there.wait()  # a thread that is done at once would leave its graph to the next
+            return graph
+
+        monkeypatch.setattr(GraphPool, "take", together)
+        fresh = copy.deepcopy(clf)
+        kept = fresh.graph_.n_nodes
+        fresh.acquire(X)
+        graphs = fresh._compiled(fresh.model_).pool._free
+        assert len(graphs) == n
+        grown[n] = sum(graph.n_nodes - kept for graph in graphs)
+        again = [graph.n_nodes for graph in graphs]
+        fresh.acquire(X)  # each thread gets the graph that knows its part
+        assert sorted(again) == sorted(graph.n_nodes for graph in graphs)
+    assert grown[1] <= grown[2] < 1.02 * grown[1]
 
 
 def test_each_item_is_done_once_and_by_no_more_threads_than_cores(cores):

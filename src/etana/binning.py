@@ -46,7 +46,7 @@ from etana.parameters import check_parameters, either, one_of, whole
 from etana.table import Table, check_labels, read_table
 from etana.threads import over_chunks
 
-__all__ = ["Binner", "round_ranges"]
+__all__ = ["Binner", "bins_for", "round_ranges"]
 
 _METHODS = {
     "uniform": kernel.UNIFORM,
@@ -58,6 +58,7 @@ _MOST_AUTO_BINS = 32
 SAMPLE = 20_000
 _BLOCK = 2**22  # numbers held at once while columns are read
 _CACHE = 2**16  # numbers that stay near the processor
+_NEAR = 2**13  # and nearer
 _LINE = 8  # columns of a table stored by row that one cache line covers
 _LOG_TABLE = 2**20
 
@@ -74,6 +75,11 @@ def round_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
     down, up = np.where(down > low, down - step, down), np.where(up < high, up + step, up)
     whole = known & np.isfinite(down) & np.isfinite(up)
     return np.where(whole, down, low), np.where(whole, up, high)
+
+
+def bins_for(binning: str | Binner, n_bins: int | str = "auto", missing: str = "skip") -> Binner:
+    """Bins that are given, or an unfitted binner that chooses them in the way that is named."""
+    return binning if isinstance(binning, Binner) else Binner(binning, n_bins, missing)
 
 
 class Binner:
@@ -158,46 +164,85 @@ class Binner:
     def fit_count(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
         """Choose bins and return their counts, shape (cells, classes), from one reading of the data."""
         check_parameters(self)
-        method, bins = _METHODS[self.method], self.most_bins(n_classes, float(weights.sum()))
-        logs = _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
-        cutting = kernel.Cutting(method, bins, SAMPLE, logs)
+        method = _METHODS[self.method]
         if is_long(table, weights, method):
             assert table.dense is not None
-            long = fit_long(table.dense, classes, weights, n_classes, cutting)
+            bins, logs = self.most_bins(n_classes, float(weights.sum())), _logs_for(method, weights)
+            long = fit_long(table.dense, classes, weights, n_classes, kernel.Cutting(method, bins, SAMPLE, logs))
             self.seen = round_ranges(*(long.ranges if np.isfinite(long.ranges).all() else table.ranges()))
             every = _Columns(long.n_edges, long.edges, long.n_edges + 1, long.counts, long.lost)
-            return self._assemble([every], table, n_classes)
-        source = _Source(table, classes, weights, n_classes, table.categorical)
-        too_light = kernel.least_weight_that_pays(source.totals, logs) if method == kernel.SUPERVISED else 0.0
-        spans = source.spans(_BLOCK // (bins * n_classes))
-        found: dict[int, _Columns] = {}
+            return self._assemble(every, table.names, n_classes)
+        (columns,) = self._cut(table, classes, weights[None, :], n_classes)
+        counted = weights > 0
+        self.seen = round_ranges(*(table if counted.all() else table.rows(np.flatnonzero(counted))).ranges())
+        return self._assemble(columns, table.names, n_classes)
+
+    def fit_parts(
+        self, table: Table, classes: np.ndarray, parts: np.ndarray, n_classes: int, every_column: bool = False
+    ) -> list[tuple[Binner, np.ndarray, np.ndarray]]:
+        """Bins like these for several parts of the rows: ``parts`` (F, n) are the weights of the rows in each.
+
+        Returns the bins of each part, their counts, and the columns that they are of: those that have more than one
+        bin, for the others tell nothing, unless ``every_column`` is wanted. What was seen is not noted.
+        """
+        check_parameters(self)
+        if table.n_rows > SAMPLE and len(parts) > 1:
+            # Edges of so many rows are those of a sample of the part.
+            alone = (self.fit_parts(table, classes, part[None, :], n_classes, every_column) for part in parts)
+            return [found for (found,) in alone]
+        every, made = np.arange(table.n_features), []
+        may = None if every_column else self.divisible(table, classes, parts, n_classes)
+        if may is not None:
+            table, every = table.some(may), may
+        for columns in self._cut(table, classes, parts, n_classes):
+            own, kept = Binner(self.method, self.n_bins, self.missing), np.arange(every.size)
+            if not every_column:
+                kept, columns = columns.divided(self.missing == "bin")
+            made.append((own, own._assemble(columns, None, n_classes), every[kept]))
+        return made
+
+    def _cut(self, table: Table, classes: np.ndarray, parts: np.ndarray, n_classes: int) -> list[_Columns]:
+        """Bins and counts of all columns in each part."""
+        method = _METHODS[self.method]
+        source = _Source(table, classes, parts.max(axis=0), n_classes, table.categorical)
+        bins = np.array([self.most_bins(n_classes, float(part.sum())) for part in parts])
+        logs = _logs_for(method, source.weights)
+        cutting = kernel.Cutting(method, int(bins.max()), SAMPLE, logs)
+        cut = source.parts(parts, bins, logs)
+        spans = source.spans(_BLOCK // (cutting.bins * n_classes * len(parts)))
+        found: list[dict[int, _Columns]] = [{} for _ in parts]
 
         def run(first: int, last: int) -> None:
             for a, b in spans[first:last]:
-                n_edges, lost = np.empty(b - a, dtype=np.int64), np.empty((b - a, n_classes))
-                edges, counts = np.empty((b - a) * bins), np.empty(((b - a) * bins, n_classes))
-                kernel.fit_columns(source.columns(a, b), a, b, cutting, too_light, n_edges, edges, counts, lost)
-                made = int(n_edges.sum())
-                found[a] = _Columns(n_edges, edges[:made].copy(), n_edges + 1, counts[: made + b - a].copy(), lost)
+                shape, room = (len(parts), b - a), (b - a) * cutting.bins
+                n_edges, lost = np.empty(shape, dtype=np.int64), np.empty((*shape, n_classes))
+                edges, counts = np.empty((len(parts), room)), np.empty((len(parts), room, n_classes))
+                kernel.fit_columns(source.columns(a, b), a, b, cutting, cut, n_edges, edges, counts, lost)
+                for f, made in enumerate(n_edges.sum(axis=1).tolist()):
+                    kept = edges[f, :made].copy(), n_edges[f] + 1, counts[f, : made + b - a].copy()
+                    found[f][a] = _Columns(n_edges[f], *kept, lost[f])
 
         over_chunks(run, len(spans), 1)
-        for k in table.categorical:
-            found[k] = self._fit_labels(source, k)
-        counted = weights > 0
-        self.seen = round_ranges(*(table if counted.all() else table.rows(np.flatnonzero(counted))).ranges())
-        return self._assemble([found[a] for a in sorted(found)], table, n_classes)
+        for f, part in enumerate(parts):
+            if table.categorical:
+                own = _Source(table, classes, part, n_classes, table.categorical)
+                found[f] |= {k: self._fit_labels(own, k) for k in table.categorical}
+        return [_Columns.joined([made[a] for a in sorted(made)], n_classes) for made in found]
 
     def divisible(self, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray | None:
         """Columns of a sparse table that may have more than one bin, if bins are chosen by these rows; None: any may.
 
         Of a million columns most store too few values to be cut, and what tells nothing need not be carried along.
+        Weights are those of the rows (n,), or of the rows in each of several parts (F, n), for each of which bins are
+        chosen.
         """
         if table.sparse is None:
             return None
-        least, counted = 0.0, np.where(weights > 0, weights, 0.0)
+        parts = np.atleast_2d(weights)
+        least, counted = 0.0, np.maximum(parts.max(axis=0), 0.0)
         if self.method == "supervised" and self.missing == "skip":
-            totals = np.bincount(classes, counted, minlength=n_classes).astype(np.float64)
-            least = kernel.least_weight_that_pays(totals, _log_table(weights))
+            logs = _log_table(counted)
+            least = min(kernel.least_weight_that_pays(totals, logs) for totals in _totals(classes, parts, n_classes))
         stored = table.stored(counted)
         may = (stored >= least) & (stored > 0)
         # What is missing takes weight from the zeros, of which the bound knows nothing.
@@ -214,24 +259,17 @@ class Binner:
         edges = np.arange(len(counts) + extra) + 0.5
         return _Columns(np.array([edges.size]), edges, np.array([len(counts)]), counts, lost[None, :], {k: levels})
 
-    def _assemble(self, parts: list[_Columns], table: Table, n_classes: int) -> np.ndarray:
-        empty = np.empty(0, dtype=np.int64)
-        n_bins = np.concatenate([empty, *(p.n_bins for p in parts)])
-        lost = np.concatenate([np.empty((0, n_classes)), *(p.lost for p in parts)])
-        has_missing = np.logical_and(lost.any(axis=1), self.missing == "bin")
-        levels: dict[int, np.ndarray] = {}
-        for p in parts:
-            levels.update(p.levels or {})
-        self._set(
-            np.concatenate([empty, *(p.n_edges for p in parts)]),
-            np.concatenate([np.empty(0), *(p.edges for p in parts)]),
-            n_bins, has_missing, levels, table.names,
-        )  # fmt: skip
+    def _assemble(self, columns: _Columns, names: list[str] | None, n_classes: int) -> np.ndarray:
+        """Take over bins, and return their counts with those of missing values among them."""
+        has_missing = np.logical_and(columns.lost.any(axis=1), self.missing == "bin")
+        self._set(columns.n_edges, columns.edges, columns.n_bins, has_missing, columns.levels or {}, names)
+        if not has_missing.any():
+            return columns.counts
         cells = np.zeros((self.cell_offsets[-1], n_classes))
         own = np.ones(len(cells), dtype=bool)
         own[self.cell_offsets[1:][has_missing] - 1] = False
-        cells[own] = np.concatenate([np.empty((0, n_classes)), *(p.counts for p in parts)])
-        cells[~own] = lost[has_missing]
+        cells[own] = columns.counts
+        cells[~own] = columns.lost[has_missing]
         return cells
 
     seen: tuple[np.ndarray, np.ndarray] | None = None
@@ -400,7 +438,7 @@ class Binner:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Bins and counts of neighbouring columns."""
+    """Bins and counts of columns, one after the other."""
 
     n_edges: np.ndarray
     edges: np.ndarray
@@ -408,6 +446,33 @@ class _Columns:
     counts: np.ndarray
     lost: np.ndarray
     levels: dict[int, np.ndarray] | None = None
+
+    @classmethod
+    def joined(cls, runs: list[_Columns], n_classes: int) -> _Columns:
+        """All of them."""
+        if len(runs) == 1:
+            return runs[0]
+        none, levels = np.empty(0, dtype=np.int64), {}
+        for run in runs:
+            levels.update(run.levels or {})
+        return cls(
+            np.concatenate([none, *(r.n_edges for r in runs)]), np.concatenate([np.empty(0), *(r.edges for r in runs)]),
+            np.concatenate([none, *(r.n_bins for r in runs)]),
+            np.concatenate([np.empty((0, n_classes)), *(r.counts for r in runs)]),
+            np.concatenate([np.empty((0, n_classes)), *(r.lost for r in runs)]), levels,
+        )  # fmt: skip
+
+    def divided(self, missing_have_bins: bool) -> tuple[np.ndarray, _Columns]:
+        """Those that have more than one bin, by number, or the first if there is none; a table has a column."""
+        may = (self.n_bins > 1) | (missing_have_bins & self.lost.any(axis=1))
+        may[:1] |= not may.any()
+        kept = np.flatnonzero(may)
+        known = self.levels or {}
+        levels = {new: known[k] for new, k in enumerate(kept.tolist()) if k in known}
+        return kept, _Columns(
+            self.n_edges[kept], self.edges[np.repeat(may, self.n_edges)], self.n_bins[kept],
+            self.counts[np.repeat(may, self.n_bins)], self.lost[kept], levels,
+        )  # fmt: skip
 
 
 class _Source:
@@ -454,8 +519,20 @@ class _Source:
         block = self.table.block(slice(first, last))
         if self.rows.size < self.table.n_rows:
             block = block[self.rows]
-        turned = np.array(block.T, dtype=np.float64, order="C")
+        turned, width = np.empty(block.shape[::-1]), max(_NEAR // max(len(block), 1), _LINE)
+        for a in range(0, last - first, width):
+            turned[a : a + width] = block[:, a : a + width].T
         return kernel.ColumnSource(False, turned, *_NO_CSC, self.classes, self.weights, self.totals, self._members)
+
+    def parts(self, weights: np.ndarray, bins: np.ndarray, logs: np.ndarray) -> kernel.Parts:
+        """Parts of the rows, by the weights (F, n) of all rows in each."""
+        own, classes = (weights, self._all_classes) if self._csc is not None else (weights[:, self.rows], self.classes)
+        own = np.array(own, dtype=np.float64, order="C")
+        totals = _totals(classes, own, self.totals.size)
+        members = _totals(classes, own > 0, self.totals.size).astype(np.int64)
+        light = [kernel.least_weight_that_pays(part, logs) for part in totals]
+        price = [kernel.least_price(part, logs) for part in totals]
+        return kernel.Parts(own, totals, members, bins, np.array(light), np.array(price))
 
     def count_labels(self, k: int, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights by level and class of a categorical column, and those of missing values by class."""
@@ -470,6 +547,16 @@ class _Source:
 
 _NO_BLOCK = np.empty((0, 0))
 _NO_CSC = np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+
+
+def _totals(classes: np.ndarray, parts: np.ndarray, n_classes: int) -> np.ndarray:
+    """Weight of each class in each part, (F, N)."""
+    return np.array([np.bincount(classes, part, minlength=n_classes) for part in parts], dtype=np.float64)
+
+
+def _logs_for(method: int, weights: np.ndarray) -> np.ndarray:
+    """What supervised cuts look up; nothing for others."""
+    return _log_table(weights) if method == kernel.SUPERVISED else np.empty(0)
 
 
 def _log_table(weights: np.ndarray) -> np.ndarray:

@@ -22,13 +22,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from etana.beliefs.base import Arrangement, Knowledge
+from etana.beliefs.base import Knowledge
+from etana.case_state import CaseState
 from etana.errors import InputError, PlausibilityWarning
 from etana.explanation import explain
 from etana.fees import expected_fees
@@ -36,7 +35,7 @@ from etana.money import about
 from etana.notebook import show_case
 from etana.panels import Panel, best_panel
 from etana.policies.base import Move
-from etana.policies.situation import Situation, closed_to, next_move
+from etana.policies.situation import Situation
 from etana.suggestions import Suggestion, suggest
 from etana.table import plain_value
 from etana.walks.acquisition import read_budget
@@ -60,68 +59,6 @@ class Answer(NamedTuple):
     came: str = "asked"
 
 
-@dataclass(frozen=True)
-class _State:
-    """Where a case stands after an event: values at hand by column, and what is so besides them."""
-
-    model: Model
-    situation: Situation
-    values: Mapping[int, float] = field(default_factory=dict)
-    asked: tuple[int, ...] = ()
-
-    @cached_property
-    def arrangement(self) -> Arrangement:
-        bought = [*self.asked, *self.situation.also_bought]
-        closed = closed_to(self.model.beliefs, self.model.prices, bought, self.situation)
-        return self.model.beliefs.arranged(self.situation.given, self.asked, closed)
-
-    @cached_property
-    def knowledge(self) -> Knowledge:
-        knowledge = self.model.beliefs.begin(1)
-        for column in self.arrangement.taken:
-            knowledge = knowledge.after(column, np.array([self.values[column]]))
-        return knowledge
-
-    @cached_property
-    def move(self) -> Move:
-        return next_move(self.model.policy, self.knowledge, self.situation)
-
-    @cached_property
-    def wish(self) -> Move:
-        """What the policy would do if there were no budget."""
-        return replace(self, situation=self.situation.without_limit()).move
-
-    def answered(self, column: int, number: float, price: float) -> _State:
-        """The value of the feature that was asked for."""
-        values = {**self.values, column: number}
-        state = replace(self, situation=self.situation.paying(price), values=values, asked=(*self.asked, column))
-        if not self.situation.given:
-            # What is known is taken on, not made again: a case goes the way that a row goes in a batch.
-            state.__dict__["knowledge"] = self.knowledge.after(column, np.array([number]))
-        return state
-
-    def told(self, values: Mapping[int, float], price: float, bought: bool) -> _State:
-        """Values that came unasked."""
-        old = self.situation
-        situation = replace(
-            old, given=old.given | set(values), barred=old.barred - set(values), spent=old.spent + price,
-            free=old.free if bought else old.free | set(values), since=len(self.asked),
-            also_bought=old.also_bought | set(values) if bought else old.also_bought,
-        )  # fmt: skip
-        return replace(self, situation=situation, values={**self.values, **values})
-
-    def unpaid(self, column: int) -> _State:
-        """The same when what was asked for turned out to cost nothing."""
-        state = replace(self, situation=replace(self.situation, free=self.situation.free | {column}))
-        state.__dict__.update({name: value for name, value in vars(self).items() if name == "knowledge"})
-        return state
-
-    def without(self, column: int) -> _State:
-        """The same when a column cannot be had."""
-        situation = replace(self.situation, barred=self.situation.barred | {column}, since=len(self.asked))
-        return replace(self, situation=situation)
-
-
 class Case:
     """One instance, any value at any time.
 
@@ -136,7 +73,7 @@ class Case:
         self.warns = warn
         self.max_cost = None if max_cost is None or max_cost == np.inf else max_cost
         self._history: list[Answer] = []
-        state = _State(model, Situation(budget=read_budget(max_cost)))
+        state = CaseState(model, Situation(budget=read_budget(max_cost)))
         columns = {self.column_of(feature): (feature, value) for feature, value in (known or {}).items()}
         numbers = {column: self._number(column, value) for column, (_, value) in columns.items()}
         for column, number in sorted(numbers.items()):
@@ -155,7 +92,7 @@ class Case:
         return show_case(self)
 
     @property
-    def _state(self) -> _State:
+    def _state(self) -> CaseState:
         return self._states[-1]
 
     @property

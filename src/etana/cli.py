@@ -6,13 +6,11 @@ Exit codes: 0 done; 1 a fault of etana; 2 a wrong option; 3 data, costs or a mod
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from etana.commands.complaints import INTERRUPTED, complain, one_line_errors, one_line_warnings, warn
 from etana.service.command import register as register_service
 
 if TYPE_CHECKING:
@@ -30,14 +28,6 @@ app = typer.Typer(
     help="Classification that asks for one feature at a time and stops when the next would cost more than it saves.",
     epilog="Exit codes: 0 done, 2 wrong option, 3 data or model file that cannot be used, 130 interrupted.",
 )
-
-_BAD_INPUT, _INTERRUPTED = 3, 130
-_EXTRAS = {
-    "serve": ("fastapi", "uvicorn", "pydantic", "jinja2", "starlette", "python_multipart", "multipart", "h11"),
-    "plot": ("matplotlib",),
-    "dask": ("dask", "distributed"),
-    "skops": ("skops",),
-}
 
 DataFile = Annotated[
     str, typer.Argument(help="CSV (also .csv.gz) or Parquet file with a header; - for CSV on standard input.")
@@ -81,69 +71,6 @@ Trust = Annotated[
 ]
 
 
-@contextlib.contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Errors that name their cure become one line and an exit code."""
-    from etana.errors import EtanaError
-
-    try:
-        yield
-    except EtanaError as error:
-        _complain(str(error), _BAD_INPUT)
-    except ImportError as error:
-        if error.name and error.name.startswith("etana"):
-            raise
-        _complain(_cure(error), _BAD_INPUT)
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was written", _INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise typer.Exit(0) from None
-    except OSError as error:
-        _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), _BAD_INPUT)
-
-
-@contextlib.contextmanager
-def _one_line_warnings() -> Iterator[None]:
-    """What etana finds odd in a table or in prices becomes a line on standard error, each once."""
-    import warnings
-
-    from etana.errors import CostWarning, TableWarning
-
-    said: set[str] = set()
-
-    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            _warn(str(message))
-
-    with warnings.catch_warnings():
-        for kind in (TableWarning, CostWarning):
-            warnings.simplefilter("always", kind)
-        # scikit-learn's word on labels that look like measurements; ours names the column and the cure.
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
-
-
-def _warn(message: str) -> None:
-    typer.echo(f"etana: warning: {' '.join(message.split())}", err=True)
-
-
-def _cure(error: ImportError) -> str:
-    """What to install for a package that is missing; an error that says it itself is left as it is."""
-    package = (error.name or "").partition(".")[0]
-    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
-    if extra is None or not isinstance(error, ModuleNotFoundError):
-        return str(error)
-    return f"{package} is not installed; install the extra {extra!r}: pip install 'etana[{extra}]'"
-
-
-def _complain(message: str, code: int) -> None:
-    typer.echo(f"etana: {' '.join(message.split())}", err=True)
-    raise typer.Exit(code) from None
-
-
 def _stderr() -> Console:
     from rich.console import Console
 
@@ -175,7 +102,7 @@ def demo(
     """Fit on data bundled with scikit-learn, and show what is saved."""
     from etana.commands.demo import show_demo
 
-    with _one_line_errors():
+    with one_line_errors():
         show_demo(cost, seed)
 
 
@@ -190,7 +117,7 @@ def data(
     data_dir: Annotated[str | None, typer.Option(help="Folder with data sets, instead of what is at hand.")] = None,
 ) -> None:
     """Write a data set as CSV files: NAME.csv for training, NAME-test.csv, and costs.csv where prices are known."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.data import write_data
 
         for path in write_data(name, output, seed, data_dir):
@@ -285,30 +212,22 @@ def fit(
     missing_values: MissingValues = None,
 ) -> None:
     """Learn a model from a table, or from a folder of parts of any size, read block by block."""
-    with _one_line_errors():
-        from etana.commands.fit import train
+    with one_line_errors():
+        from etana.commands.fit import given_options, train
+        from etana.commands.show import show_fit
 
-        given: dict[str, object] = {
-            "n_bins": int(bins) if bins is not None and bins.isdigit() else bins, "binning": binning,
-            "ordering": ordering, "priors": priors, "solver": solver, "missing": missing, "random_state": seed,
-            "temperature": temperature, "effort": effort, "identifiers": [] if identifiers == "none" else identifiers,
-            "exportable": exportable or None,
-        }  # fmt: skip
-        with _stderr().status("reading and learning"), _one_line_warnings():
+        options = given_options(
+            bins, identifiers, exportable, binning=binning, ordering=ordering, priors=priors, solver=solver,
+            missing=missing, random_state=seed, temperature=temperature, effort=effort,
+        )  # fmt: skip
+        with _stderr().status("reading and learning"), one_line_warnings():
             clf = train(
                 data, target, costs=costs, wait=wait, mistakes=mistakes, output=output, engine=engine,
                 scheduler=scheduler, method=method, dictionary=dictionary, ignore=ignore or (),
-                missing_values=missing_values or (), sample_size=sample_size,
-                options={name: value for name, value in given.items() if value is not None},
+                missing_values=missing_values or (), sample_size=sample_size, options=options,
             )  # fmt: skip
-        from etana.commands.show import doubts, show_model
-
         typer.echo(f"etana: {output} written", err=True)
-        if (rows := getattr(clf, "fitted_rows_", None)) is not None and rows.n_sampled < rows.n_rows:
-            typer.echo(f"etana: {rows.words}", err=True)
-        show_model(clf.model_, most=5)
-        for line in doubts(clf):
-            _warn(line)
+        show_fit(clf)
 
 
 @app.command()
@@ -318,7 +237,7 @@ def show(
     trust: Trust = None,
 ) -> None:
     """Say what a model is: order, costs, what it expects, how far from the optimum it can be."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.show import show_model
 
         show_model(_load(model, trust), most)
@@ -342,9 +261,7 @@ def classify(
     trust: Trust = None,
 ) -> None:
     """Classify the rows of a table, however long: label, probabilities, features asked, cost."""
-    from etana.commands.interrupts import heard_interrupts
-
-    with _one_line_errors(), heard_interrupts():
+    with one_line_errors():
         from etana.commands.classify import classify_file
         from etana.tablefile import check_output
 
@@ -362,7 +279,7 @@ def classify(
         if output != "-":
             typer.echo(f"etana: {done.n_rows:,} rows written to {output}", err=True)
         for finding in done.findings:
-            _warn(finding)
+            warn(finding)
 
 
 @app.command()
@@ -376,7 +293,7 @@ def ask(
     trust: Trust = None,
 ) -> None:
     """Ask for one value at a time, show belief and money spent, and say when to stop."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.ask import converse
 
         converse(_load(model, trust), max_cost, known or ())
@@ -402,7 +319,7 @@ def export(
     trust: Trust = None,
 ) -> None:
     """Write the policy as C, JavaScript, SQL, Python without packages, JSON, or a page that works offline."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.export import export_file
         from etana.tablefile import check_output
 
@@ -424,7 +341,7 @@ def report(
     trust: Trust = None,
 ) -> None:
     """Write a self-contained page on what a model asks and costs on a table with known labels."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.model_table import read_true_labels
         from etana.plots._canvas import matplotlib
         from etana.report import Provenance, make_report
@@ -457,10 +374,10 @@ def select(
     ignore: Ignore = None,
 ) -> None:
     """Print the columns that a streaming feature selector keeps, in order of arrival."""
-    with _one_line_errors():
+    with one_line_errors():
         from etana.commands.select import select_columns
 
-        with _one_line_warnings():
+        with one_line_warnings():
             chosen = select_columns(data, target, method, output, ignore or ())
         for name in chosen:
             typer.echo(name)
@@ -484,7 +401,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Seed of folds and of whatever is drawn.", min=0)] = 0,
 ) -> None:
     """Make the paper's tables and figures again, in a checkout; a run that was stopped goes on where it was."""
-    with _one_line_errors():
+    with one_line_errors():
         from rich.console import Console
 
         from etana.commands import reproduce as door
@@ -492,8 +409,8 @@ def reproduce(
         written = door.reproduce(
             output, Console(), _stderr(), draw_only=tables, markdown=markdown, quick=quick, beyond=beyond,
             data_dir=data_dir, only=only or (), again=again or (), limit=time_limit, skip_slow=skip_slow, jobs=jobs,
-            seed=seed, interrupted=lambda: _complain(
-                f"interrupted; what is finished is in {output}, the same command goes on", _INTERRUPTED
+            seed=seed, interrupted=lambda: complain(
+                f"interrupted; what is finished is in {output}, the same command goes on", INTERRUPTED
             ),
         )  # fmt: skip
         for path in written:
@@ -519,13 +436,13 @@ def compare(
     missing_values: MissingValues = None,
 ) -> None:
     """Compare all methods on a table: accuracy, features and cost with 95 % intervals."""
-    with _one_line_errors():
+    with one_line_errors():
         from rich.console import Console
 
         from etana.commands.compare import compare_file
 
         chosen = None if methods is None else [name.strip() for name in methods.split(",")]
-        with _one_line_warnings():
+        with one_line_warnings():
             comparison = compare_file(
                 data, target, costs=costs, mistakes=mistakes, folds=folds, repeats=repeats, methods=chosen, seed=seed,
                 page=output, table=table, console=_stderr(), ignore=ignore or (), missing_values=missing_values or (),
@@ -533,7 +450,7 @@ def compare(
         Console().print(comparison.to_terminal())
 
 
-register_service(app, _one_line_errors)
+register_service(app, one_line_errors)
 
 
 def _load(path: str, trusted: list[str] | None) -> Model:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,10 @@ class ResolvedCosts:
         self.group = group
         self.waiting = waiting
 
+    @cached_property
+    def _grouped(self) -> bool:
+        return bool((self.group >= 0).any())
+
     def of(self, columns: np.ndarray) -> ResolvedCosts:
         """Prices of some columns."""
         wait = None if self.waiting is None else self.waiting._replace(delayed=self.waiting.delayed[columns])
@@ -129,7 +134,9 @@ class ResolvedCosts:
     def in_order(self, order: np.ndarray, bought: Sequence[int] = ()) -> np.ndarray:
         """Price of each stage when features are bought in this order: a group's first pays in full, unless one of it
         was bought before."""
-        price = self.full[order].copy()
+        price = self.full[order]
+        if not self._grouped:
+            return price
         group = self.group[order]
         grouped = np.flatnonzero(group >= 0)
         if grouped.size:

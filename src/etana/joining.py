@@ -26,7 +26,7 @@ class Joiner:
         fine, entries = kernel.FINE, kernel.FINE * n_classes
         self._most, self._logs = most, logs
         self._histogram = np.empty((max(fine, most), n_classes))
-        self._cuts, self._kept = np.empty(fine), np.empty(most, dtype=np.int64)
+        self._kept = np.empty(most, dtype=np.int64)
         self._entries = Entries(
             np.empty(entries, np.int64), np.empty(entries), np.empty(fine + 1, np.int64), np.empty(fine + 1, np.int64),
         )  # fmt: skip
@@ -34,9 +34,7 @@ class Joiner:
 
     def __call__(self, edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Edges that are kept of those between candidates, and the counts (bins, N) of what lies between them."""
-        histogram, cuts, kept = self._histogram, self._cuts, self._kept
+        histogram, kept = self._histogram, self._kept
         histogram[: len(rows)] = rows
-        cuts[: edges.size] = edges
         n = supervised_cuts(histogram, len(rows), self._most, self._logs, self._entries, self._sides, kept)
-        kernel.merge_bins(histogram, cuts, edges.size, kept, n)
-        return cuts[:n].copy(), histogram[: n + 1].copy()
+        return edges[kept[:n]], histogram[: n + 1].copy()

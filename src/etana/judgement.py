@@ -14,13 +14,26 @@ __all__ = ["HeldOutRows", "Judgement", "error_of_mean"]
 
 
 class HeldOutRows(NamedTuple):
-    """What rows paid by something that had not seen them: what each pays and is asked, whether it is decided right, and
-    what it pays if nothing is asked."""
+    """What rows paid by something that had not seen them: what each pays, features and mistakes, how many features it
+    is asked, whether it is decided right, what it pays if nothing is asked, and its weight; rows that were dealt
+    several times are counted once in ``n_rows``."""
 
     paid: np.ndarray
     asked: np.ndarray
     right: np.ndarray
     nothing: np.ndarray
+    weights: np.ndarray
+    n_rows: float
+
+    def judgement(self) -> Judgement:
+        """Averages over the rows."""
+        cost, *others = (float(np.average(numbers, weights=self.weights)) for numbers in self[:4])
+        return Judgement(cost, error_of_mean(self.paid, self.weights, self.n_rows), *others)
+
+    def above(self, other: HeldOutRows) -> tuple[float, float]:
+        """How much dearer than the same rows on another way, and one standard error of that."""
+        extra = self.paid - other.paid
+        return float(np.average(extra, weights=self.weights)), error_of_mean(extra, self.weights, self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -43,18 +56,6 @@ class Judgement:
     n_features: float
     accuracy: float
     nothing: float
-
-    @classmethod
-    def of_rows(
-        cls, costs: np.ndarray, asked: np.ndarray, right: np.ndarray, nothing: np.ndarray, weights: np.ndarray,
-        n_rows: float,
-    ) -> Judgement:  # fmt: skip
-        """From what each row paid, was asked, whether it was decided right, and what it pays if nothing is asked.
-
-        Rows that were dealt several times are counted once in ``n_rows``.
-        """
-        means = (float(np.average(numbers, weights=weights)) for numbers in (asked, right, nothing))
-        return cls(float(np.average(costs, weights=weights)), error_of_mean(costs, weights, n_rows), *means)
 
     @property
     def pays(self) -> bool:

@@ -93,16 +93,17 @@ class Counts:
     def learn(cls, binner: Binner, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> Counts:
         """Choose the bins of an unfitted binner and count in them, from one reading of the table."""
         cells = binner.fit_count(table, classes, weights, n_classes)
-        return cls._in(binner, cells, classes, weights)
+        return cls.in_bins(binner, cells, classes, weights)
 
     @classmethod
     def of(cls, binner: Binner, table: Table, classes: np.ndarray, weights: np.ndarray, n_classes: int) -> Counts:
         """Count a table in bins that are given."""
         cells = binner.count(table, classes, weights, n_classes)
-        return cls._in(binner, cells, classes, weights)
+        return cls.in_bins(binner, cells, classes, weights)
 
     @classmethod
-    def _in(cls, binner: Binner, cells: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Counts:
+    def in_bins(cls, binner: Binner, cells: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Counts:
+        """Counts (cells, N) of rows of these classes and weights."""
         totals = np.bincount(classes, weights, minlength=cells.shape[1])
         return cls(cells, binner.cell_offsets, totals.astype(np.float64), binner.pooled)
 

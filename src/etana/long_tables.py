@@ -47,8 +47,11 @@ def fit_long(
     dense: np.ndarray, classes: np.ndarray, weights: np.ndarray, n_classes: int, cutting: kernel.Cutting
 ) -> LongColumns:
     """Bins and counts of all columns of an array (n, K)."""
-    cutter = _Cutter(kernel.FINE if cutting.method == kernel.SUPERVISED else cutting.bins, cutting.sample)
-    edges = [cutter(*_sampled(dense[:, k], weights, holes, cutting.sample)) for k, holes in enumerate(_holes(dense))]
+    bins = kernel.FINE if cutting.method == kernel.SUPERVISED else cutting.bins
+    samples = (_sampled(dense[:, k], weights, holes, cutting.sample) for k, holes in enumerate(_holes(dense)))
+    edges, cuts = [], np.empty(2 * bins)
+    for sample in samples:
+        edges.append(cuts[: kernel.quantile_cuts(*sample, bins, cuts)].copy())
     n_edges = np.array([e.size for e in edges], dtype=np.int64)
     cells, offsets, ranges = _count(dense, classes, weights, n_classes, edges)
     # The last cell of each column is that of missing values.
@@ -94,27 +97,6 @@ def _sampled(
     # Each hole before it puts a value one row further on.
     counted = chosen + np.searchsorted(holes - np.arange(holes.size), chosen, side="right")
     return column[counted].astype(np.float64), weights[counted].astype(np.float64), zeros
-
-
-class _Cutter:
-    """Quantiles of some values, with room that is kept from column to column."""
-
-    def __init__(self, bins: int, most: int) -> None:
-        self._bins, self._most = bins, most
-        self._sorting = kernel.Sorting(
-            np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
-            np.empty((8, 256), np.int64),
-        )  # fmt: skip
-        self._ranks = np.empty(most, np.int64)
-        self._seen, self._mass = np.empty(most + 1), np.empty(most + 1)
-        self._cuts = np.empty(2 * bins)
-
-    def __call__(self, values: np.ndarray, mass: np.ndarray, zeros: float) -> np.ndarray:
-        seen = kernel.distinct_values(
-            values, mass, values.size, self._most, zeros, self._sorting, self._ranks, self._seen, self._mass
-        )
-        made = kernel.quantile_edges(self._seen, self._mass, seen, self._bins, self._cuts)
-        return self._cuts[:made].copy()
 
 
 def _count(

@@ -75,8 +75,14 @@ class Table:
         return np.bincount(by_row.indices, np.repeat(weights, np.diff(by_row.indptr)), minlength=self.n_features)
 
     def some(self, columns: np.ndarray) -> Table:
-        """A sparse table of these columns alone."""
-        return Table(sparse=self.sparse.tocsc()[:, columns])
+        """A table of these columns alone."""
+        if self.sparse is not None:
+            return Table(sparse=self.sparse.tocsc()[:, columns])
+        names = None if self.names is None else [self.names[k] for k in columns]
+        if self.dense is not None:
+            return Table(dense=self.dense[:, columns], names=names)
+        assert self._columns is not None
+        return Table(columns=[self._columns[k] for k in columns], names=names)
 
     def levels(self, column: int, rows: Any = slice(None)) -> np.ndarray:
         """Sorted distinct labels of a categorical column in these rows, missing ones left out."""

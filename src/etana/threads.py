@@ -14,9 +14,11 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
-__all__ = ["n_cores", "n_threads", "over_chunks"]
+__all__ = ["n_cores", "n_threads", "one_blas_thread", "over_chunks"]
 
 
 def n_cores() -> int:
@@ -31,6 +33,20 @@ def n_threads() -> int:
     """Threads that one call may use: the cores, or fewer if ``OMP_NUM_THREADS`` says so."""
     told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return min(n_cores(), int(told)) if told.isdecimal() and int(told) > 0 else n_cores()
+
+
+def one_blas_thread() -> Any:
+    """Within this, products of matrices take one thread: where they are small, threads wait for one another."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries that have threads of their own; to look for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401  (brings one of its own, which is to be found)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class _Helpers:

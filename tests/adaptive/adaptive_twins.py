@@ -1,6 +1,7 @@
 """Small made data sets, and a decision graph worked out from raw training rows, slowly and obviously."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,7 +43,8 @@ class Made:
     def spans(self, graph, X=None, budget=np.inf):
         """The walk of rows through a graph, in parts."""
         table = read_table(self.X if X is None else X)
-        return graph.walk(storage_of(table, self.beliefs.candidates, {}), budget, (0, table.n_rows))
+        storage, rows = storage_of(table, self.beliefs.candidates, {}), np.arange(table.n_rows)
+        return graph.walk(storage, budget, rows, (0, table.n_rows))
 
     def walk(self, graph, X=None, budget=np.inf):
         """Nodes at which rows end; the graph must have room."""
@@ -86,6 +88,18 @@ def made(seed, n_rows=None, n_features=None, n_classes=None, missing=None, group
     priors = rng.dirichlet(np.full(c, 3.0))
     beliefs = learn(binner, X, y, weights, priors, prices, mistakes)
     return Made(X, y, weights, binner, prices, priors, mistakes, beliefs)
+
+
+def doubled(data: Made) -> Made:
+    """The same data with every column twice, at the same price."""
+    X, binner = np.hstack([data.X, data.X]), data.binner
+    edges = [binner.edges[a:b] for a, b in pairwise(binner.edge_offsets)]
+    binner = Binner.from_edges(edges + edges, missing=binner.missing)
+    prices = ResolvedCosts(
+        *(np.tile(part, 2) for part in (data.prices.full, data.prices.discounted, data.prices.group))
+    )
+    beliefs = learn(binner, X, data.y, data.weights, data.priors, prices, data.mistakes)
+    return replace(data, X=X, binner=binner, prices=prices, beliefs=beliefs)
 
 
 def rule_of(seed):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adaptive_twins import FREE, Twin, learn, made, path_of, rule_of
+from adaptive_twins import FREE, Twin, doubled, learn, made, path_of, rule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +16,7 @@ from etana.beliefs import NaiveBayes, path_counts
 from etana.costs import resolve_feature_costs
 from etana.kernels import choice
 from etana.kernels import graph as kernel
+from etana.kernels.choice import Scratch
 from etana.kernels.rules import normalise
 from etana.likelihood import Counts
 from etana.policies.instance_choice import ASK_ON, STOP_THERE, InstanceChoice, scale_of
@@ -95,27 +96,38 @@ def check_plans(graph, twin, levels):
             assert cost == pytest.approx(twin.risk(path), rel=1e-6, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6))
-def test_pruning_loses_nothing(seed):
-    """The search that ends early finds what a search through all candidates finds, bit for bit."""
-    data = made(seed, n_features=12)
-    graph = data.graph(ASK_ON)
-    data.walk(graph)
-    evidence, offers = graph.evidence, graph.offers
-    everything = np.full_like(offers.bound, np.inf)
-    unbounded = evidence._replace(radius=np.full_like(evidence.radius, np.inf)), offers._replace(bound=everything)
-    rows, cells = np.empty(0, dtype=np.int64), np.empty((choice.widest(evidence.offsets), graph.beliefs.priors.size))
-    used, bought = np.empty(offers.group.size, dtype=bool), np.empty(offers.n_groups, dtype=np.int64)
-    rng = np.random.default_rng(seed)
-    for node in range(min(graph.n_nodes, 40)):
-        kernel.known(node, graph.nodes.links, offers.group, used, bought)
-        belief = rng.dirichlet(np.full(graph.beliefs.priors.size, 0.5))
-        found = [
-            choice.choose(belief, used, bought, rows, 0, e, o, graph.setting.floor, np.inf, cells)
-            for e, o in ((evidence, offers), unbounded)
-        ]
-        assert found[0] == found[1]
+def most_per_price(belief, used, bought, rows, evidence, offers, floor, left):
+    """The choice of a search through all candidates, one after the other."""
+    best, best_rate, best_gain, best_price, free = -1, 0.0, 0.0, 0.0, -1
+    cells = Scratch.over(evidence, 0).cells
+    for feature in offers.rank.tolist():
+        price = choice.price_of(feature, bought, offers)
+        if used[feature] or price > left:
+            continue
+        free = feature if free < 0 and price == 0.0 else free
+        gain, per = choice.told_by(belief, feature, rows, rows.size, evidence, cells), max(price, floor)
+        if gain > 1e-12 and gain / per > best_rate * (1 + 1e-12):
+            best, best_rate, best_gain, best_price = feature, gain / per, gain, price
+    return (best if best >= 0 else free), best_gain, best_price
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from((np.inf, 20.0, 2.0, 0.0)), st.sampled_from((12, 100)), st.booleans())
+def test_pruning_loses_nothing(seed, m, n_features, twice):
+    """The search that passes over candidates finds what a search through all of them finds, bit for bit: with rows on
+    the path and without, with columns that are there twice, and with more of them than are bounded beforehand."""
+    data = made(seed, n_rows=30, n_features=n_features)
+    data = doubled(data) if twice else data
+    evidence, policy = data.beliefs.with_strength(m).evidence, data.policy(ASK_ON)
+    offers = policy.offers(evidence.radius.max(axis=0, initial=0.0))
+    floor, scratch, rng = policy.setting.floor, Scratch.over(evidence, offers.n_groups), np.random.default_rng(seed)
+    for _ in range(6):
+        belief = rng.dirichlet(np.full(data.priors.size, rng.choice([0.05, 0.5, 20.0])))
+        used, bought = rng.random(offers.group.size) < 0.3, rng.integers(0, 2, offers.n_groups)
+        rows = np.flatnonzero(rng.random(evidence.classes.size) < rng.choice([0.0, 0.1, 0.6]))
+        left = float(rng.choice([np.inf, 0.015]))
+        found = choice.choose(belief, used, bought, rows, rows.size, evidence, offers, floor, left, scratch)
+        assert found == most_per_price(belief, used, bought, rows, evidence, offers, floor, left)
 
 
 @settings(max_examples=15, deadline=None)
@@ -127,7 +139,7 @@ def test_no_feature_that_is_left_out_tells_more_than_is_stated(seed, kept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(path_counts, "_MOST_CODES", 30 * kept)
         some = learn(data.binner, data.X, data.y, data.weights, data.priors, data.prices, data.mistakes)
-    offers = data.policy(ASK_ON).offers(every.evidence.radius.max(axis=1, initial=0.0))
+    offers = data.policy(ASK_ON).offers(every.evidence.radius.max(axis=0, initial=0.0))
     assert every.left_out == 0.0
     assert sorted(some.candidates.tolist()) == sorted(every.candidates[offers.rank[:kept]].tolist())
     assert (some.left_out > 0) == (every.candidates.size > kept)
@@ -337,20 +349,31 @@ def test_a_choice_over_likelihoods_is_the_compiled_one(seed, levels):
 @given(st.integers(0, 10**6), st.sampled_from((20.0, 2.0, 0.5, 0.0)), st.booleans())
 def test_no_feature_tells_more_than_its_bound(seed, m, shared):
     """The bounds by which features are passed over, at beliefs of any kind, with rows on the path and without."""
-    data = made(seed)
-    evidence = data.beliefs.with_strength(m).evidence
+    evidence = made(seed).beliefs.with_strength(m).evidence
+    scratch = Scratch.over(evidence, 0)
     rng = np.random.default_rng(seed)
     belief = rng.dirichlet(np.full(evidence.table.shape[1], rng.choice([0.05, 1.0, 20.0])))
     rows = np.flatnonzero(rng.random(evidence.classes.size) < 0.2) if shared else np.empty(0, dtype=np.int64)
-    cells = np.empty((choice.widest(evidence.offsets), belief.size))
+    choice.tally_rows(rows, rows.size, evidence, scratch)
+    choice.bound_on_path(belief, evidence, scratch)
+    on_path = scratch.most.copy()
+    choice.bound_without_rows(belief, evidence, scratch)
     for feature in range(evidence.offsets.size - 1):
-        n_values = evidence.offsets[feature + 1] - evidence.offsets[feature]
-        choice.path_likelihoods(feature, rows, rows.size, evidence, cells)
-        told = choice.information(belief, cells, n_values)
-        most = choice.most_information(belief, cells, n_values)
-        assert told <= most <= 1e-12 or told < most
+        told = choice.told_by(belief, feature, rows, rows.size, evidence, scratch.cells)
+        assert told <= on_path[feature] <= 1e-12 or told < on_path[feature]
         # A bound that is far away would pass nothing over.
-        assert most <= 1e-12 + told * 4 / belief[belief > 1e-9].min()
+        assert on_path[feature] <= 1e-12 + told * 4 / belief[belief > 0].min()
+        assert rows.size or told <= scratch.most[feature]
+
+
+def test_near_certainty_the_bound_is_what_a_feature_tells():
+    """To first order in the doubt: a candidate is passed over by little more than what it tells."""
+    evidence = made(5, n_rows=40, n_features=6, n_classes=2).beliefs.evidence
+    belief, scratch = np.array([1e-4, 1 - 1e-4]), Scratch.over(evidence, 0)
+    choice.bound_without_rows(belief, evidence, scratch)
+    for feature, most in enumerate(scratch.most.tolist()):
+        told = choice.told_by(belief, feature, scratch.rows, 0, evidence, scratch.cells)
+        assert told <= most <= 1.01 * told
 
 
 @pytest.mark.parametrize("most", [0, 40, kernel.MOST_LISTED])

@@ -63,4 +63,4 @@ def test_what_is_to_go_at_the_beginning_is_what_is_expected():
     walks = made(seed=9)
     rule = fit_rule(walks)
     first = np.cumsum(walks.lengths) - walks.lengths
-    assert learning._to_go(walks, walks.going(rule))[first].mean() == pytest.approx(walks.expected(rule))
+    assert walks.play(rule)[1][first].mean() == pytest.approx(walks.expected(rule))

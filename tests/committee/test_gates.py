@@ -133,20 +133,39 @@ def test_contexts_are_asked_and_their_blocks_after_them():
     assert walk.n_features.mean() > 2
 
 
+def rows_to_split(price=0.0, weights=None):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    return PrefixRows(
+        read_table(X), np.arange(300) % 2, np.ones(300) if weights is None else weights, {},
+        resolve_feature_costs(price, 2), resolve_mistakes(None, 2), row_keys(read_table(X), 0), np.empty(0, np.int64),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("heavy", "kept"), [(300, True), (3, False)])
 def test_a_split_that_few_rows_with_much_weight_ask_for_is_not_kept(monkeypatch, heavy, kept):
     """Rows that count pay .2 less in halves, more or less; three rows could do so by chance."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    weights = np.where(np.arange(300) < heavy, 1.0, 1e-4)
-    training = PrefixRows(
-        read_table(X), np.arange(300) % 2, weights, {}, resolve_feature_costs(0.0, 2), resolve_mistakes(None, 2),
-        row_keys(read_table(X), 0), np.empty(0, np.int64),
-    )  # fmt: skip
+    training = rows_to_split(weights=np.where(np.arange(300) < heavy, 1.0, 1e-4))
     gate = regions.Gate(0, -np.inf, 0.0, 1.0)
     monkeypatch.setattr(regions, "_gates", lambda training, known: [] if known else [gate])
-    paid = np.r_[0.0, 0.0, 0.6, 0.2 + 0.5 * rng.normal(size=297)]
+    monkeypatch.setattr(regions, "_paid", lambda training, *_: np.zeros(training.codes.size))
+    whole = np.r_[0.0, 0.0, 0.6, 0.2 + 0.5 * np.random.default_rng(1).normal(size=297)]
+    root, paid = regions._grow(training, None, lambda text: None, (), whole)
+    assert (root.gate is not None) == kept
+    np.testing.assert_array_equal(paid, 0.0 if kept else whole)
+
+
+@pytest.mark.parametrize(("behind", "kept"), [(0.3, True), (0.5, False)])
+def test_a_gate_may_show_its_worth_only_behind_another(monkeypatch, behind, kept):
+    """A gate costs .1. Rows pay .6; one split leaves .55, which is not worth its price; a second leaves ``behind``."""
     monkeypatch.setattr(
-        regions, "_paid", lambda training, *_: paid if training.codes.size == 300 else np.zeros(training.codes.size)
+        regions,
+        "_gates",
+        lambda training, known: [regions.Gate(len(known), -np.inf, 0.0, 1.0)] if len(known) < 2 else [],
     )
-    assert (regions._grow(training, None, lambda text: None, ()).gate is not None) == kept
+    left = {1: 0.55, 2: behind}
+    monkeypatch.setattr(
+        regions, "_paid", lambda training, settings, start, bought: np.full(training.codes.size, left[len(bought)])
+    )
+    root, paid = regions._grow(rows_to_split(0.1), None, lambda text: None, (), np.full(300, 0.6))
+    assert (root.gate is not None and root.inside.gate is not None) == kept
+    np.testing.assert_allclose(paid, behind + 0.2 if kept else 0.6)

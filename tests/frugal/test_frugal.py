@@ -437,6 +437,9 @@ def test_what_is_said_of_single_rows_is_theirs(kind, n, quick):
     wrong = np.where(y[rows] == 0, 1.0, 4.0) * (1 - walked.right)
     assert np.allclose(walked.paid, wrong + 0.01 * walked.asked)
     assert walked.paid.mean() == pytest.approx(clf.expected_cost_)
+    assert walked.judgement().cost == pytest.approx(clf.expected_cost_)
+    assert (walked.weights == weights[rows]).all()
+    assert walked.n_rows == rows.size
 
 
 def test_rows_that_a_candidate_did_not_hold_out_are_not_known(tmp_path):
@@ -451,7 +454,7 @@ def test_rows_that_a_candidate_did_not_hold_out_are_not_known(tmp_path):
 def test_where_few_rows_are_shared_folds_judge(monkeypatch):
     """Of wide tables each candidate holds out a part of the rows of its own."""
     monkeypatch.setattr(frugal, "_MANY", 100)
-    figures = etana.judgement.HeldOutRows(*np.ones((4, 120)))
+    figures = etana.judgement.HeldOutRows(*np.ones((5, 120)), 120.0)
     clf = type("Walking", (), {"held_out": lambda self: (np.arange(120) + self.first, figures)})
     one, near, far = (frugal._Timed(clf(), 0.0) for _ in range(3))
     one.clf.first, near.clf.first, far.clf.first = 0, 10, 60

@@ -45,8 +45,8 @@ MUTANTS = [
     ),
     Mutant(
         "a group's discount is dropped where features are chosen", "kernels/choice.py",
-        "price = discounted[feature] if shared else full[feature]",
-        "price = full[feature]",
+        "return offers.discounted[feature] if group >= 0 and bought[group] > 0 else offers.full[feature]",
+        "return offers.full[feature]",
         (_STATES,),
     ),
     Mutant(

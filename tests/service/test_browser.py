@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+from answers import as_json
 from driving import CHROMIUM, PHONE, answer, asked, expect, follow, press, press_until, start, to_the_end
 from hostile import HOSTILE, HOSTILE_CLASSES, HOSTILE_LEVELS
 from servers import Server
@@ -33,12 +34,6 @@ def server(folder, start_server) -> Server:
 def api(server):
     with server.client() as client:
         yield client
-
-
-def as_json(value):
-    """A cell of a data frame as the API takes it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 @pytest.mark.parametrize(("name", "n"), [("breast_cancer", 3), ("wine", 3), ("hostile", 4)])
@@ -110,7 +105,7 @@ def test_an_answer_from_a_stale_tab(browse, api):
     answer(other, 1.0)
     expect(other.get_by_role("heading", level=1)).to_have_text("The case has moved on")
     assert [step["value"] for step in api.get(f"/v1/cases/{case}").json()["history"]] == [3.06]
-    other.get_by_role("link", name="Go on with the case").click()
+    follow(other, other.get_by_role("link", name="Go on with the case").click)
     assert asked(other) == now
 
 

@@ -1,10 +1,10 @@
 """The same instance through predict, a batch by HTTP and a case by HTTP: same label, cost, path and posterior."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from answers import as_json, follow
 
 import etana
 
@@ -12,11 +12,6 @@ import etana
 @pytest.fixture(scope="module")
 def server(start_server, folder):
     return start_server(folder)
-
-
-def as_json(value):
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def instances(X, n, seed=0):
@@ -62,15 +57,3 @@ def test_every_instance_ends_the_same(server, folder, data, name):
         assert row["cost"] == end["cost"] == walk.costs[i]
         assert row["features"] == [step["feature"] for step in end["history"]] == paths[i]
         assert row["posterior"] == [b["probability"] for b in end["posterior"]] == walk.posteriors[i].tolist()
-
-
-def follow(client, model, row):
-    """A case answered from a row, to its end."""
-    case = client.post("/v1/cases", json={"model": model}).json()
-    while case["question"] is not None:
-        feature = case["question"]["name"]
-        body = {"feature": feature, "value": row[feature], "revision": case["revision"]}
-        response = client.post(f"/v1/cases/{case['id']}/observations", json=body)
-        assert response.status_code == 200, response.text
-        case = response.json()
-    return case

@@ -1,10 +1,9 @@
 """Sequential classifiers behind the service: the same answers by HTTP as in memory, and pages that say what is so."""
 
-import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
+from answers import as_json, follow
 from browsing import Visitor
 from servers import in_process
 from sklearn.ensemble import RandomForestClassifier
@@ -38,23 +37,6 @@ def served(data, tmp_path_factory):
     yield SimpleNamespace(clfs=clfs, client=client, folder=folder)
     client.close()
     cases.close()
-
-
-def as_json(value):
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def follow(client, model, row):
-    """A case answered from a row, to its end."""
-    case = client.post("/v1/cases", json={"model": model}).json()
-    while case["question"] is not None:
-        feature = case["question"]["name"]
-        body = {"feature": feature, "value": row[feature], "revision": case["revision"]}
-        response = client.post(f"/v1/cases/{case['id']}/observations", json=body)
-        assert response.status_code == 200, response.text
-        case = response.json()
-    return case
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "hostile", "wine"])

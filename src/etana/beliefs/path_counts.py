@@ -38,6 +38,7 @@ __all__ = ["PathCounts", "PathKnowledge"]
 
 _MOST_CODES = 2**27  # codes of training rows that are held at most
 _LISTED, _SPARSE = 64, 0.2  # candidates, and the share of unusual codes, from and to which rows are listed
+_MOST_APART = 2**20  # divergences of classes that are held at most
 _WIDE_CODES, _WIDE = 2**25, 256  # codes beyond which a table is wide, and candidates that are kept of a wide one
 
 
@@ -168,11 +169,13 @@ class PathCounts(BinnedBeliefs):
 
     def with_strength(self, m: float) -> PathCounts:
         """The same rows, shrunk with another strength."""
-        return replace(self, m=float(m))
+        new = replace(self, m=float(m))
+        vars(new)["_told"] = self._told
+        return new
 
     def at_temperature(self, temperature: float) -> PathCounts:
         """The same rows, naive Bayes believed less."""
-        return replace(self, temperature=float(temperature))
+        return self if temperature == self.temperature else replace(self, temperature=float(temperature))
 
     def without_rows(self) -> PathCounts:
         """Naive Bayes only."""
@@ -182,15 +185,22 @@ class PathCounts(BinnedBeliefs):
     @cached_property
     def evidence(self) -> Evidence:
         """All of it, as the kernels take it."""
+        return self._told._replace(m=self.m)
+
+    @cached_property
+    def _told(self) -> Evidence:
+        """The same at any strength: worked out once for all of them."""
         # v log v goes to 0 with v: cells without probability add nothing to the entropy.
         table = tempered(self.table, self.offsets, self.priors, self.temperature)
-        cells = np.where(table > 0, table * np.log(np.maximum(table, 1e-300)), 0.0)
+        logs = np.log(np.maximum(table, 1e-300))
+        negentropy = _sums(np.where(table > 0, table * logs, 0.0), self.offsets)
         usual, starts, others = self.unusual or Unusual.none(len(self.codes))
-        with np.errstate(divide="ignore"):
-            idle = -np.log(table.mean(axis=1)[self.offsets[:-1] + usual])
+        by_row = self.codes.T if self.unusual is None else self.codes.T[:0]
+        gaps = np.any(self.codes < 0, axis=1)
         return Evidence(
-            self.codes, self.classes, self.weights, self.offsets, table, _sums(cells, self.offsets),
-            _radius(table, self.offsets), usual, starts, others, idle, self.m,
+            self.codes, self.classes, self.weights, self.offsets, table, negentropy, np.ascontiguousarray(table.T),
+            np.ascontiguousarray(_radius(table, self.offsets).T), _apart(table, logs, negentropy, self.offsets),
+            np.ascontiguousarray(by_row), gaps if gaps.any() else gaps[:0], usual, starts, others, np.inf,
         )  # fmt: skip
 
     def candidate(self, column: int) -> int:
@@ -306,6 +316,14 @@ def _sums(cells: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     if offsets.size == 1:
         return np.empty((0, cells.shape[1]))
     return np.add.reduceat(cells, offsets[:-1], axis=0)
+
+
+def _apart(table: np.ndarray, logs: np.ndarray, negentropy: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """KL(P_i || P_t) of each feature at [t, i]; of no feature where that would be very many numbers."""
+    n_classes = table.shape[1]
+    if n_classes * negentropy.size > _MOST_APART:
+        return np.empty((n_classes, n_classes, 0))
+    return np.stack([(negentropy - _sums(table * logs[:, [t]], offsets)).T for t in range(n_classes)])
 
 
 def _radius(table: np.ndarray, offsets: np.ndarray) -> np.ndarray:

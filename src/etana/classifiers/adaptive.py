@@ -23,7 +23,6 @@ from etana.learning.instance_choice import (
     learn_paths,
     recount_paths,
 )
-from etana.learning.temperature import Paid
 from etana.likelihood import Counts
 from etana.model import Model
 from etana.parameters import Constraint, either, none, number, one_of, whole
@@ -162,7 +161,7 @@ class AdaptiveClassifier(BinnedClassifier):
     look_ahead_: int
     cv_costs_: dict[Way, float]
     _paths: LearntPaths
-    _paid: Paid | None = None
+    _paid: HeldOutRows | None = None
 
     _parameters: ClassVar = {
         "m": either(one_of("auto"), number(least=0, infinite=True)).cure("infinity is naive Bayes"),
@@ -234,7 +233,8 @@ class AdaptiveClassifier(BinnedClassifier):
             return None
         rows, walk = np.unique(np.concatenate([part.rows for part in self._paths.held_out]), return_inverse=True)
         times = np.bincount(walk)
-        return rows, HeldOutRows(*(np.bincount(walk, figures) / times for figures in self._paid[:4]))
+        paid, asked, right, nothing, weights = (np.bincount(walk, figures) / times for figures in self._paid[:5])
+        return rows, HeldOutRows(paid, asked, right, nothing, weights, self._paid.n_rows)
 
     def mean_spend(self) -> float:
         """What an instance is expected to pay for features alone: held-out rows, where there are any."""

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from etana.beliefs.base import Beliefs
-from etana.binning import Binner
+from etana.binning import Binner, bins_for
 from etana.case import Case, run_case
 from etana.classifiers.budgets import at_price, price_for
 from etana.costs import ResolvedCosts, resolve_feature_costs, resolve_mistakes
@@ -90,7 +90,11 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
 
     def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
         prices = resolve_feature_costs(self.feature_costs, self.n_features_in_, self._names())
-        return prices, resolve_mistakes(self.misclassification_costs, self.classes_.size)
+        return prices, self._resolve_mistakes()
+
+    def _resolve_mistakes(self) -> np.ndarray:
+        """What depends on the number of classes, (N, N)."""
+        return resolve_mistakes(self.misclassification_costs, self.classes_.size)
 
     def acquire(self, X: TableLike, max_cost: float | None = None, known: Sequence[Any] | None = None) -> Acquisition:
         """Classify rows, asking of each only the features that pay.
@@ -409,9 +413,9 @@ class BinnedClassifier(AcquiringClassifier):
         """
         return self._fit(X, y, sample_weight)
 
-    def bins_wanted(self) -> Binner | None:
+    def bins_wanted(self) -> Binner:
         """Bins that are given, or which are to be chosen."""
-        return self.binning if isinstance(self.binning, Binner) else Binner(self.binning, self.n_bins, self.missing)
+        return bins_for(self.binning, self.n_bins, self.missing)
 
     def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
         """Bins and counts of more rows; columns that are no evidence are the same."""
@@ -423,9 +427,9 @@ class BinnedClassifier(AcquiringClassifier):
         self._model = model if judgement is None else model.judged(judgement)
         return True
 
-    def _resolve_costs(self) -> tuple[ResolvedCosts, np.ndarray]:
+    def _resolve_mistakes(self) -> np.ndarray:
         self._resolve_priors(np.ones(self.classes_.size))
-        return super()._resolve_costs()
+        return super()._resolve_mistakes()
 
     def _learn(
         self, table: Table, codes: np.ndarray, weights: np.ndarray, prices: ResolvedCosts, mistakes: np.ndarray
@@ -440,7 +444,7 @@ class BinnedClassifier(AcquiringClassifier):
             self._use_given_bins(table)
             counts = Counts.of(self.binner_, table, codes, weights, n)
         else:
-            self.binner_ = Binner(self.binning, self.n_bins, self.missing)
+            self.binner_ = self.bins_wanted()
             counts = Counts.learn(self.binner_, table, codes, weights, n)
         self.counts_ = counts.without(resolve_identifiers(self.identifiers, table))
         self.temperature_ = 1.0 if isinstance(self.temperature, str) else float(self.temperature)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from etana.binning import Binner
+from etana.binning import Binner, bins_for
 from etana.classifiers.adaptive import AdaptiveClassifier
 from etana.classifiers.base import AcquiringClassifier, BinnedClassifier
 from etana.classifiers.committee import CommitteeClassifier
@@ -226,7 +226,7 @@ class FrugalClassifier(AcquiringClassifier):
 
     def bins_wanted(self) -> Binner | None:
         """Those of its candidates."""
-        return ETANAClassifier(binning=self.binning).bins_wanted()
+        return bins_for(self.binning)
 
     def recount(self, binner: Binner, counts: Counts, rows: TrainingRows) -> bool:
         """Bins and counts of more rows for what was chosen, if it is over counts."""

@@ -26,7 +26,7 @@ from etana.errors import InputError
 from etana.modelfile import save
 from etana.tablefile import Block, Spellings, check_output, to_table
 
-__all__ = ["train"]
+__all__ = ["given_options", "train"]
 
 _ENGINES = ("auto", "memory", "dask")
 _METHODS: dict[str, Any] = {
@@ -37,6 +37,17 @@ _METHODS: dict[str, Any] = {
     "sequential": SequentialClassifier,
 }
 _OPTIONS = {"n_bins": "--bins", "random_state": "--seed"}  # where the option has another name than the parameter
+
+
+def given_options(bins: str | None, identifiers: str | None, exportable: bool, **others: Any) -> dict[str, Any]:
+    """Parameters of classifiers from what was given on the command line; what was not is left out."""
+    given = {
+        "n_bins": int(bins) if bins is not None and bins.isdigit() else bins,
+        "identifiers": [] if identifiers == "none" else identifiers,
+        "exportable": exportable or None,
+        **others,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def train(

@@ -2,19 +2,20 @@
 
 Python raises KeyboardInterrupt in whatever it is doing just then. Where that is a callback of compiled code, of which
 Numba makes many while it compiles and loads loops, the exception is printed and forgotten. So it is raised again, soon
-and as often as it takes until somebody has taken it.
+and as often as it takes until somebody has taken it; who has may take their time to tidy up.
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
 __all__ = ["heard_interrupts"]
 
-_AGAIN = 0.25  # seconds; what is tidied up meanwhile takes far less
+_AGAIN = 0.25  # seconds
 
 
 @contextlib.contextmanager
@@ -29,7 +30,8 @@ def heard_interrupts() -> Iterator[None]:
         return
 
     def again(*_: object) -> None:
-        raise KeyboardInterrupt
+        if not _is_taken():
+            raise KeyboardInterrupt
 
     def first(*_: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
@@ -42,3 +44,11 @@ def heard_interrupts() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _is_taken() -> bool:
+    """Whether an interrupt, or what came of it, is being handled just now."""
+    error = sys.exception()
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

@@ -7,20 +7,32 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from etana.commands.complaints import warn
 from etana.commands.worth import least_factor, worth_asking
 from etana.model import Model
 from etana.money import about, money
 from etana.reading import can_be_read, decided_from, export_text
 from etana.table import plain_value
 
-__all__ = ["doubts", "show_model"]
+__all__ = ["doubts", "show_fit", "show_model"]
 
 _MOST_CLASSES = 12
 _DUST = 1e-12  # share of a cost below which a difference is what binary fractions leave
+
+
+def show_fit(clf: Any) -> None:
+    """Print what was fitted, and what somebody should know before using it."""
+    rows = getattr(clf, "fitted_rows_", None)
+    if rows is not None and rows.n_sampled < rows.n_rows:
+        typer.echo(f"etana: {rows.words}", err=True)
+    show_model(clf.model_, most=5)
+    for line in doubts(clf):
+        warn(line)
 
 
 def doubts(clf: Any) -> Iterator[str]:

@@ -61,7 +61,7 @@ def candidate_bins(settings: Binner, summary: Summary, n_classes: int) -> Binner
 def _cut(summary: Summary, k: int, rounded: bool, bins: int, room: np.ndarray) -> int:
     if summary.sketch is None:
         ends = np.array([summary.low[k], summary.high[k]])
-        return int(kernel.uniform_edges(ends, 2, False, bins, rounded, room))
+        return int(kernel.uniform_edges(ends, np.ones(2), 2, False, bins, rounded, room))
     values, weights = summary.sketch.column(k)
     return int(kernel.quantile_edges(values, weights, values.size, bins, room))
 

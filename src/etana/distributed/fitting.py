@@ -7,7 +7,8 @@ rows for classifiers that choose or learn what does not add up (:mod:`etana.dist
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -96,9 +97,9 @@ def fit_parts(
 
     ``rename`` gives the labels found in them their final type; ``seen`` is told what the first pass has learnt.
     """
-    _check(clf, source, sketch_size, sample_size)
-    new = clone(clf)
     known = None if classes is None else np.unique(np.asarray(classes))
+    _check(clf, source, known, sketch_size, sample_size)
+    new = clone(clf)
     summary = None
     if known is None or _draws(new) or not _bins_given(new):
         summary = _look(new, source, sketch_size)
@@ -126,7 +127,28 @@ def _bins_given(clf: Any) -> bool:
     return hasattr(clf.bins_wanted(), "edges")
 
 
-def _check(clf: Any, source: BlockSource, sketch_size: int | str, sample_size: int) -> None:
+class _Fitting(NamedTuple):
+    """What the columns of each block must fit: prices, and bins that are given, for so many columns."""
+
+    prices: Any
+    n_binned: int | None
+
+    @classmethod
+    def of(cls, clf: Any) -> _Fitting:
+        """What a classifier asks of columns."""
+        return cls(clf.feature_costs, clf.bins_wanted().n_features if _bins_given(clf) else None)
+
+    def check(self, n_features: int, names: list[str] | None) -> None:
+        """Refuse columns that do not fit."""
+        if self.n_binned not in (None, n_features):
+            raise InputError(
+                f"binning has bins for {self.n_binned} columns, but X has {n_features}; "
+                "fit the Binner on the same columns"
+            )
+        resolve_feature_costs(self.prices, n_features, names)
+
+
+def _check(clf: Any, source: BlockSource, classes: np.ndarray | None, sketch_size: int | str, sample_size: int) -> None:
     """Find what is wrong without the data before anything is read."""
     if not isinstance(clf, AcquiringClassifier):
         raise InputError(
@@ -140,7 +162,20 @@ def _check(clf: Any, source: BlockSource, sketch_size: int | str, sample_size: i
     if isinstance(binning, Binner) and not hasattr(binning, "edges"):
         raise InputError("binning is a Binner that was not fitted; call its fit(X, y) first")
     if source.n_features is not None:
-        resolve_feature_costs(clf.feature_costs, source.n_features, source.names)
+        _Fitting.of(clf).check(source.n_features, source.names)
+    if classes is not None:
+        asked = clone(clf)
+        asked.classes_ = classes
+        with _no_cost_warnings():
+            asked._resolve_mistakes()
+
+
+@contextmanager
+def _no_cost_warnings() -> Iterator[None]:
+    """They are given once, when the policy is solved."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CostWarning)
+        yield
 
 
 class _Labels(NamedTuple):
@@ -151,13 +186,14 @@ class _Labels(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """What a task of the second pass needs besides its part: bins, if rows are counted, and how they are drawn, if they
-    are."""
+    """What a task of the second pass needs besides its part: bins, if rows are counted, how they are drawn, if they
+    are, and what columns must fit, if no pass has looked at them before."""
 
     binner: Binner | None
     labels: _Labels
     text: frozenset[str]
-    draw: SampleDraw | None
+    draw: SampleDraw | None = None
+    fitting: _Fitting | None = None
 
 
 class _Tally(NamedTuple):
@@ -175,7 +211,7 @@ def _look(new: Any, source: BlockSource, sketch_size: int | str) -> Summary:
     # Kinds of columns and labels in them are seen on the way.
     learn = "ranges" if bins is None else "labels" if _bins_given(new) else what_to_learn(bins.method)
     step = partial(_summarise, learn=learn, size=sketch_size)
-    summary = reduce_parts(step, source.parts, None, Summary.merge, source.lazy)
+    summary = reduce_parts(step, source.parts, _Fitting.of(new), Summary.merge, source.lazy)
     if not summary.classes.size:
         raise InputError(_NO_ROWS)
     summary.check_kinds()
@@ -184,11 +220,11 @@ def _look(new: Any, source: BlockSource, sketch_size: int | str) -> Summary:
 
 def _read_again(
     source: BlockSource, bins: Binner | None, levels: dict[int, Any], names: list[str] | None, labels: _Labels,
-    draw: SampleDraw | None = None,
+    draw: SampleDraw | None = None, fitting: _Fitting | None = None,
 ) -> _Tally:  # fmt: skip
     """The second pass, or the only one."""
     text = frozenset(names[k] for k in levels) if names else frozenset()
-    task = _Task(bins, labels, text, draw)
+    task = _Task(bins, labels, text, draw, fitting)
     return reduce_parts(_tally, list(enumerate(source.parts)), task, _merge_tallies, source.lazy)
 
 
@@ -215,7 +251,8 @@ def _count(new: Any, source: BlockSource, summary: Summary | None, labels: _Labe
         _set_columns(new, summary.n_features, summary.names)
     bins = _bins_for(new, summary, labels.classes.size)
     assert bins is not None
-    tally = _read_again(source, bins, bins.levels, bins.names, labels)
+    unseen = _Fitting.of(new) if summary is None else None
+    tally = _read_again(source, bins, bins.levels, bins.names, labels, fitting=unseen)
     counts = tally.counts
     assert counts is not None
     if summary is None:
@@ -288,21 +325,19 @@ def _no_evidence(new: Any, summary: Summary | None, names: list[str] | None) -> 
 
 def _set_columns(new: Any, n_features: int, names: list[str] | None) -> None:
     """Remember the columns, and check the parameters against them and the classes."""
-    if _bins_given(new) and new.binning.n_features != n_features:
-        raise InputError(
-            f"binning has bins for {new.binning.n_features} columns, but X has {n_features}; "
-            "fit the Binner on the same columns"
-        )
     new.n_features_in_ = n_features
     if names is not None:
         new.feature_names_in_ = np.array(names, dtype=object)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CostWarning)  # given once, when the policy is solved
+    with _no_cost_warnings():
         new._resolve_costs()
 
 
-def _summarise(part: Any, _: None, learn: str, size: int | str) -> Summary:
-    return reduce_stream((Summary.of(rows, learn, size) for rows in read_part(part, frozenset())), Summary.merge)
+def _summarise(part: Any, fitting: _Fitting, learn: str, size: int | str) -> Summary:
+    def look(rows: Rows) -> Summary:
+        fitting.check(rows.table.n_features, rows.table.names)
+        return Summary.of(rows, learn, size)
+
+    return reduce_stream(map(look, read_part(part, frozenset())), Summary.merge)
 
 
 def _tally(numbered: tuple[int, Any], task: _Task) -> _Tally:
@@ -312,7 +347,10 @@ def _tally(numbered: tuple[int, Any], task: _Task) -> _Tally:
 
 
 def _tally_rows(rows: Rows, task: _Task, keys: np.random.Generator | None) -> _Tally:
-    table, codes = rows.table, task.labels.codes[encode(rows.y, task.labels.classes)]
+    table = rows.table
+    if task.fitting is not None:
+        task.fitting.check(table.n_features, table.names)
+    codes = task.labels.codes[encode(rows.y, task.labels.classes)]
     counts = drawn = None
     if task.binner is not None:
         counts = Counts.of(task.binner, table, codes, rows.weights, task.labels.classes.size)

@@ -4,13 +4,16 @@ Likelihoods on a path of answers are those of the training rows that share it, s
 
     P(F = v | T_i, path) = (n_iv(path) + m P(v | T_i)) / (n_i(path) + m)
 
-Where no row is left, or m is infinite, they are P(v | T_i), and candidates are pruned without loss: the information
-about the class at belief pi is at most sum_i pi_i KL(P_i || Q) for any Q, with Q the mean over the classes here.
+Candidates are passed over by bounds, without loss. The information about the class at belief pi is at most
+sum_i pi_i KL(P_i || Q) for any Q. Where no row is left, or m is infinite, likelihoods are P(v | T_i), and Q is the mean
+over the classes, or P_t of the likeliest class t: the nearer the belief is to certainty, the tighter that is. Where
+rows share the path, their counts give a bound that takes no logarithm (:func:`bound_on_path`). The candidate whose
+bound per price is largest is worked out first; few others have a bound above what it tells.
 
 Symbols: C candidates (features that can be asked), N classes, V_c values of candidate c, G groups of prices, n training
 rows. A candidate is known by its number, 0 to C - 1. ``used`` (C,) marks the candidates that are known already,
 ``bought`` (G,) counts the features of each group that were paid for, ``rows[:n_rows]`` are the training rows that share
-the path, ``cells`` (widest, N) is scratch, ``belief`` (N,) sums to 1.
+the path, ``scratch`` is a :class:`Scratch`, ``belief`` (N,) sums to 1.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ RISK = BASIS + 1  # in units of the scale
 INFORMATION = BASIS + 7  # as a share of log N
 N_FACTS = BASIS + N_BASIS
 _TINY = 1e-12
-_FEW = 4  # classes
+_SURELY = 1e-9  # rates that are apart by more than this share are in the same order whichever way they are rounded
+_ROUNDING = 1e-13  # more than rounding can add to a bound
+_RARE = 1e-100  # a chance that tells less than rounding
 
 
 class Evidence(NamedTuple):
@@ -46,15 +51,21 @@ class Evidence(NamedTuple):
         P(v | T_i).
     negentropy : float64 (C, N)
         sum_v P(v | T_i) log P(v | T_i).
-    radius : float64 (C, N)
+    by_class : float64 (N, cells)
+        The table, class by class: loops over cells or candidates take several at a time.
+    radius : float64 (N, C)
         KL(P_i || Q), Q the mean over the classes.
+    apart : float64 (N, N, C)
+        KL(P_i || P_t) at ``[t, i]``; (N, N, 0) where there is no room for it.
+    by_row : int (n, C)
+        The codes, row by row; (0, C) where rows are listed.
+    gaps : bool (C,)
+        Candidates of which the value of some training row is no evidence; (0,) if there are none.
     usual : int64 (C,)
         The code of each candidate that training rows are listed without.
     starts, others : int64 (n + 1,), int32 (codes,)
         Candidates of which training row r has another code than the usual one: ``others[starts[r]:starts[r + 1]]``.
         Empty where rows are not listed.
-    idle : float64 (C,)
-        KL(usual || Q), of rows that all have the usual code.
     m : float
         Strength of the shrinkage towards naive Bayes.
     """
@@ -65,11 +76,14 @@ class Evidence(NamedTuple):
     offsets: np.ndarray
     table: np.ndarray
     negentropy: np.ndarray
+    by_class: np.ndarray
     radius: np.ndarray
+    apart: np.ndarray
+    by_row: np.ndarray
+    gaps: np.ndarray
     usual: np.ndarray
     starts: np.ndarray
     others: np.ndarray
-    idle: np.ndarray
     m: float
 
 
@@ -135,6 +149,50 @@ class ChoiceTerms(NamedTuple):
     budget: float
 
 
+class Scratch(NamedTuple):
+    """What a state is worked out on; nothing of it outlasts a state.
+
+    Attributes
+    ----------
+    belief : float64 (N,)
+    used, bought : bool (C,), int64 (G,)
+    rows : int64 (n,)
+        Training rows that share the path; (0,) where m is infinite.
+    cells : float64 (widest, N)
+    tally : float64 (N, cells)
+        Weights of the rows by class and cell; (N, 0) where m is infinite.
+    totals : float64 (N,)
+        The same by class.
+    sums : float64 (4, cells)
+        Of each cell: what a row weighs, what naive Bayes weighs, the chance, and how far classes are apart.
+    most, other : float64 (C,)
+        Bounds on the information of candidates.
+    """
+
+    belief: np.ndarray
+    used: np.ndarray
+    bought: np.ndarray
+    rows: np.ndarray
+    cells: np.ndarray
+    tally: np.ndarray
+    totals: np.ndarray
+    sums: np.ndarray
+    most: np.ndarray
+    other: np.ndarray
+
+    @classmethod
+    def over(cls, evidence: Evidence, n_groups: int) -> Scratch:
+        """For these candidates, classes and rows."""
+        (n_cells, n), c = evidence.table.shape, evidence.offsets.size - 1
+        n_rows, n_cells = (evidence.classes.size, n_cells) if evidence.m < np.inf else (0, 0)
+        widest = int(np.diff(evidence.offsets).max(initial=1)) + 1
+        return cls(
+            np.empty(n), np.empty(c, dtype=bool), np.empty(n_groups, dtype=np.int64), np.empty(n_rows, dtype=np.int64),
+            np.empty((widest, n)), np.empty((n, n_cells)), np.empty(n), np.empty((4, n_cells)), np.empty(c),
+            np.empty(c),
+        )  # fmt: skip
+
+
 @njit(nogil=True, cache=True)
 def narrow(codes, code, rows, n_rows, out):
     """Those of the rows that gave this answer, missing ones included; returns how many. ``codes`` (n,)."""
@@ -189,26 +247,6 @@ def path_likelihoods(feature, rows, n_rows, evidence, cells):
         return
     count_rows(feature, rows, n_rows, evidence, cells)
     shrink(feature, evidence, cells)
-
-
-@njit(nogil=True, cache=True)
-def most_information(belief, cells, n_values):
-    """A bound on :func:`information` that takes no logarithm.
-
-    It is the mean over the belief of KL(P_i || P), P being the mean of the P_i, and x log x - x + 1 is at most
-    (x - 1)^2 / (1 + min(x, 1)).
-    """
-    total = 0.0
-    for v in range(n_values):
-        chance = 0.0
-        for i in range(belief.size):
-            chance += belief[i] * cells[v, i]
-        if chance > 0:
-            for i in range(belief.size):
-                apart = cells[v, i] - chance
-                total += belief[i] * apart * apart / (chance + min(cells[v, i], chance))
-    # More than rounding can make of it.
-    return total * (1.0 + 1e-9) + 1e-13
 
 
 @njit(nogil=True, cache=True)
@@ -272,125 +310,170 @@ def price_of(feature, bought, offers):
 
 
 @njit(nogil=True, cache=True)
-def tally_rows(rows, n_rows, evidence, tally, met, totals):
-    """Weights of rows by class, ``totals`` (N,), and by cell and class where codes are not the usual ones, ``tally``
-    (cells, N); marks in ``met`` (C,) the candidates that have such codes."""
+def tally_rows(rows, n_rows, evidence, scratch):
+    """Weights of the rows of a path by class and cell, and by class."""
+    by_row, offsets, starts, others = evidence.by_row, evidence.offsets, evidence.starts, evidence.others
+    tally, totals = scratch.tally, scratch.totals
+    tally[:] = 0.0
+    totals[:] = 0.0
     for r in range(n_rows):
         row = rows[r]
         i, weight = evidence.classes[row], evidence.weights[row]
         totals[i] += weight
-        for place in range(evidence.starts[row], evidence.starts[row + 1]):
-            feature = evidence.others[place]
-            met[feature] = True
-            tally[evidence.offsets[feature] + evidence.codes[feature, row], i] += weight
+        if starts.size == 0:
+            for feature in range(by_row.shape[1]):
+                code = by_row[row, feature]
+                if code >= 0:
+                    tally[i, offsets[feature] + code] += weight
+        else:
+            for place in range(starts[row], starts[row + 1]):
+                feature = others[place]
+                tally[i, offsets[feature] + evidence.codes[feature, row]] += weight
+    if starts.size > 0:
+        add_usual(evidence, tally, totals)
 
 
 @njit(nogil=True, cache=True)
-def take_counts(feature, evidence, tally, totals, cells):
-    """What :func:`count_rows` gives, from what was tallied: the usual code has what the others leave of the totals."""
-    first, usual = evidence.offsets[feature], evidence.usual[feature]
-    n_values = evidence.offsets[feature + 1] - first
+def add_usual(evidence, tally, totals):
+    """Tally rows where they are listed without a candidate, for they have its usual code: what the others leave."""
+    offsets, usual = evidence.offsets, evidence.usual
     for i in range(totals.size):
-        rest = totals[i]
-        for v in range(n_values):
-            if v != usual:
-                cells[v, i] = tally[first + v, i]
-                rest -= tally[first + v, i]
-        cells[usual, i] = rest
-        cells[n_values, i] = totals[i]
+        for feature in range(usual.size):
+            rest = totals[i]
+            for cell in range(offsets[feature], offsets[feature + 1]):
+                rest -= tally[i, cell]
+            tally[i, offsets[feature] + usual[feature]] = rest
 
 
 @njit(nogil=True, cache=True)
-def choose_listed(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells):
-    """:func:`choose` where training rows are listed by their unusual codes: of many candidates most have none on a
-    path. The information of such a one is at most sum_i pi_i (l_i KL(usual || Q) + (1 - l_i) KL(P_i || Q)), for rows
-    that weigh l_i of what they are shrunk to."""
-    offsets, radius, m = evidence.offsets, evidence.radius, evidence.m
-    tally, met = np.zeros(evidence.table.shape), np.zeros(offers.rank.size, dtype=np.bool_)
-    totals, alone = np.zeros(belief.size), np.zeros(belief.size)
-    tally_rows(rows, n_rows, evidence, tally, met, totals)
-    shared = 0.0
+def share(i, evidence, scratch):
+    """What a row of a class weighs in the likelihoods of each cell, 1 / (n_i + m), and naive Bayes, m / (n_i + m)."""
+    offsets, gaps, m, tally, seen, kept = (
+        evidence.offsets, evidence.gaps, evidence.m, scratch.tally, scratch.sums[0], scratch.sums[1]
+    )  # fmt: skip
+    whole = scratch.totals[i] + m
+    # With m = 0 a class that has no row here says nothing, and naive Bayes stands in.
+    seen[:] = 1.0 / whole if whole > 0 else 0.0
+    kept[:] = m / whole if whole > 0 else 1.0
+    for feature in range(gaps.size):
+        if gaps[feature]:
+            # Rows that have a value of this candidate.
+            whole = m
+            for cell in range(offsets[feature], offsets[feature + 1]):
+                whole += tally[i, cell]
+            for cell in range(offsets[feature], offsets[feature + 1]):
+                seen[cell] = 1.0 / whole if whole > 0 else 0.0
+                kept[cell] = m / whole if whole > 0 else 1.0
+
+
+@njit(nogil=True, cache=True)
+def bound_on_path(belief, evidence, scratch):
+    """Bounds on the :func:`information` of all candidates for rows that are tallied, which the tally does not outlast.
+
+    Information is the mean over the belief of KL(P_i || P), P being the mean of the P_i, and for x = P_i / P
+    x log x - x + 1 is at most (x - 1)^2 / (1 + y), y = min(x, 1), which is at most (x - 1)^2 (1 - y / 2).
+    """
+    by_class, offsets, likelihoods, most = evidence.by_class, evidence.offsets, scratch.tally, scratch.most
+    seen, kept, chances, spread = scratch.sums[0], scratch.sums[1], scratch.sums[2], scratch.sums[3]
+    chances[:] = _RARE
+    spread[:] = 0.0
     for i in range(belief.size):
-        share = totals[i] / (totals[i] + m) if totals[i] > 0 else 0.0
-        shared += belief[i] * share
-        alone[i] = belief[i] * (1.0 - share)
-    best, best_rate, best_gain, best_price = -1, 0.0, 0.0, 0.0
-    free = -1
-    for feature in offers.rank:
-        if used[feature]:
-            continue
-        price = price_of(feature, bought, offers)
-        if price > left:
-            continue
-        per = max(price, floor)
-        if price == 0.0 and free < 0:
-            free = feature
-        if not met[feature]:
-            most = shared * evidence.idle[feature]
-            for i in range(belief.size):
-                most += alone[i] * radius[feature, i]
-            if most * (1.0 + 1e-9) + 1e-13 <= best_rate * per:
-                continue
-        take_counts(feature, evidence, tally, totals, cells)
-        shrink(feature, evidence, cells)
-        n_values = offsets[feature + 1] - offsets[feature]
-        if most_information(belief, cells, n_values) <= best_rate * per:
-            continue
-        gain = information(belief, cells, n_values)
-        if gain > _TINY and gain / per > best_rate * (1 + _TINY):
-            best, best_rate, best_gain, best_price = feature, gain / per, gain, price
-    if best < 0:
-        best = free
-    return best, best_gain, best_price
+        share(i, evidence, scratch)
+        for cell in range(chances.size):
+            likelihoods[i, cell] = likelihoods[i, cell] * seen[cell] + by_class[i, cell] * kept[cell]
+            chances[cell] += belief[i] * likelihoods[i, cell]
+    for i in range(belief.size):
+        for cell in range(chances.size):
+            chance, likelihood = chances[cell], likelihoods[i, cell]
+            apart = likelihood - chance
+            spread[cell] += belief[i] * apart * apart * (2.0 * chance - min(likelihood, chance))
+    for feature in range(most.size):
+        total = 0.0
+        for cell in range(offsets[feature], offsets[feature + 1]):
+            total += spread[cell] / (2.0 * chances[cell] * chances[cell])
+        most[feature] = total * (1.0 + _SURELY) + _ROUNDING
 
 
 @njit(nogil=True, cache=True)
-def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells):
+def bound_without_rows(belief, evidence, scratch):
+    """Bounds on the :func:`marginal_information` of all candidates: sum_i pi_i KL(P_i || Q) for the mean over the
+    classes and for the likeliest of them."""
+    radius, apart, most, other = evidence.radius, evidence.apart, scratch.most, scratch.other
+    top = 0
+    most[:] = 0.0
+    other[:] = np.inf if apart.shape[2] == 0 else 0.0
+    for i in range(belief.size):
+        if belief[i] > belief[top]:
+            top = i
+        for feature in range(most.size):
+            most[feature] += belief[i] * radius[i, feature]
+    for i in range(belief.size):
+        for feature in range(apart.shape[2]):
+            other[feature] += belief[i] * apart[top, i, feature]
+    for feature in range(most.size):
+        most[feature] = min(most[feature], other[feature]) * (1.0 + _SURELY) + _ROUNDING
+
+
+@njit(nogil=True, cache=True)
+def told_by(belief, feature, rows, n_rows, evidence, cells):
+    """What a candidate tells about the class at a state."""
+    offsets = evidence.offsets
+    if n_rows == 0 or evidence.m == np.inf:
+        return marginal_information(belief, feature, offsets, evidence.table, evidence.negentropy)
+    path_likelihoods(feature, rows, n_rows, evidence, cells)
+    return information(belief, cells, offsets[feature + 1] - offsets[feature])
+
+
+@njit(nogil=True, cache=True)
+def most_promising(used, bought, marginal, offers, floor, left, most):
+    """The candidate whose bound per price is largest, -1 if there is none."""
+    best, best_rate = -1, 0.0
+    for r in range(offers.rank.size):
+        feature = offers.rank[r]
+        if marginal and offers.bound[r] <= best_rate:
+            break  # candidates come in descending order of a bound that holds at every belief
+        price = price_of(feature, bought, offers)
+        if not used[feature] and price <= left and most[feature] > best_rate * max(price, floor):
+            best, best_rate = feature, most[feature] / max(price, floor)
+    return best
+
+
+@njit(nogil=True, cache=True)
+def choose(belief, used, bought, rows, n_rows, evidence, offers, floor, left, scratch):
     """The feature with most information per price (a price below ``floor`` counts as that), its information and its
     price; -1 if none that is left, and costs no more than is ``left`` of the money, tells anything or is free."""
-    offsets, table, negentropy, radius = evidence.offsets, evidence.table, evidence.negentropy, evidence.radius
-    full, discounted, group, rank, bound, _, _ = offers
+    rank, bound, cells, most = offers.rank, offers.bound, scratch.cells, scratch.most
     marginal = n_rows == 0 or evidence.m == np.inf
-    if not marginal and evidence.starts.size > 0:
-        return choose_listed(belief, used, bought, rows, n_rows, evidence, offers, floor, left, cells)
+    if marginal:
+        bound_without_rows(belief, evidence, scratch)
+    else:
+        tally_rows(rows, n_rows, evidence, scratch)
+        bound_on_path(belief, evidence, scratch)
+    probe, probed, reached = most_promising(used, bought, marginal, offers, floor, left, most), 0.0, 0.0
+    if probe >= 0:
+        probed = told_by(belief, probe, rows, n_rows, evidence, cells)
+        if probed > _TINY:
+            reached = probed / max(price_of(probe, bought, offers), floor) * (1 - _SURELY)
     best, best_rate, best_gain, best_price = -1, 0.0, 0.0, 0.0
     free = -1
+    # In the order of rank, for the first of equal candidates wins: the probe is one of them.
     for r in range(rank.size):
-        if marginal and bound[r] <= best_rate:
-            break  # candidates come in descending order of their bound
+        if marginal and bound[r] <= reached:
+            break
         feature = rank[r]
-        if used[feature]:
-            continue
-        shared = group[feature] >= 0 and bought[group[feature]] > 0
-        price = discounted[feature] if shared else full[feature]
-        if price > left:
+        price = price_of(feature, bought, offers)
+        if used[feature] or price > left:
             continue
         per = max(price, floor)
         if price == 0.0 and free < 0:
             free = feature
-        if marginal:
-            # The bound at this belief, sum_i pi_i KL(P_i || Q): tighter than that by which candidates are sorted, and
-            # without a logarithm.
-            most = 0.0
-            for i in range(belief.size):
-                most += belief[i] * radius[feature, i]
-            if most <= best_rate * per:
-                continue
-            # Where there are few classes a logarithm is dearer than they are.
-            first, n_values = offsets[feature], offsets[feature + 1] - offsets[feature]
-            if belief.size <= _FEW and most_information(belief, table[first:], n_values) <= best_rate * per:
-                continue
-            gain = marginal_information(belief, feature, offsets, table, negentropy)
-        else:
-            count_rows(feature, rows, n_rows, evidence, cells)
-            shrink(feature, evidence, cells)
-            n_values = offsets[feature + 1] - offsets[feature]
-            if most_information(belief, cells, n_values) <= best_rate * per:
-                continue
-            gain = information(belief, cells, n_values)
+        if most[feature] <= reached * per:
+            continue
+        gain = probed if feature == probe else told_by(belief, feature, rows, n_rows, evidence, cells)
         # The same arithmetic as InstanceChoice does for other beliefs: to twelve digits, then the first wins.
         if gain > _TINY and gain / per > best_rate * (1 + _TINY):
             best, best_rate, best_gain, best_price = feature, gain / per, gain, price
+            reached = max(reached, best_rate)
     if best < 0:
         best = free  # near certainty, gains drown in rounding; what costs nothing is asked all the same
     return best, best_gain, best_price
@@ -429,6 +512,38 @@ def advantage(facts, rule):
 
 
 @njit(nogil=True, cache=True)
+def walk_back(rule, basis, risks, prices, spent, lengths, ends, to_go):
+    """Walks under a rule: the state at which one that has come to a state ends, ``ends`` (S,), and what it pays from
+    there, ``to_go`` (S,). States (S,) stand walk after walk, as many as ``lengths`` says; ``basis`` is (S, B)."""
+    state = risks.size
+    for walk in range(lengths.size - 1, -1, -1):
+        # A walk stops at its last state at the latest: there was nothing more to ask.
+        end = state - 1
+        for _ in range(lengths[walk]):
+            state -= 1
+            total = 0.0
+            for b in range(basis.shape[1]):
+                total += rule[b] * basis[state, b]
+            if prices[state] > 0.0 and not (total < 0.0 and risks[state] > prices[state]):
+                end = state
+            ends[state] = end
+            # What was spent at the end less what was spent here are the prices in between.
+            to_go[state] = risks[end] + (spent[end] - spent[state])
+
+
+@njit(nogil=True, cache=True)
+def sum_extra(basis, weights, risks, prices, to_go, sums):
+    """Weighted sums (B,) of the basis times what going on has cost beyond stopping, over the states that weigh
+    anything; the last state of a walk does not."""
+    sums[:] = 0.0
+    for state in range(risks.size - 1):
+        if weights[state] > 0.0:
+            extra = weights[state] * (prices[state] + to_go[state + 1] - risks[state])
+            for b in range(basis.shape[1]):
+                sums[b] += extra * basis[state, b]
+
+
+@njit(nogil=True, cache=True)
 def estimate(stop, price, facts, rule, scale):
     """What going on is expected to cost by the rule, kept between what is certain: at least the price, at most what
     stopping costs."""
@@ -436,7 +551,7 @@ def estimate(stop, price, facts, rule, scale):
 
 
 @njit(nogil=True, cache=True)
-def leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, facts):
+def leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scratch, facts):
     """What a state is worth where a plan ends: stopping, or going on by information and the rule if that is less.
 
     Answers are those of naive Bayes: how many rows share a path that nobody has walked is not looked up.
@@ -444,8 +559,7 @@ def leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, fact
     stop = stop_cost(belief, setting.mistakes)
     if stop <= offers.cheapest:
         return stop
-    none = np.empty(0, dtype=np.int64)
-    feature, gain, price = choose(belief, used, bought, none, none.size, evidence, offers, setting.floor, left, cells)
+    feature, gain, price = choose(belief, used, bought, rows, 0, evidence, offers, setting.floor, left, scratch)
     if feature < 0 or stop <= price:
         return stop
     describe(belief, setting.mistakes, setting.scale, price, gain, facts)
@@ -453,7 +567,7 @@ def leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, fact
 
 
 @njit(nogil=True, cache=True)
-def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offers, setting, cells, facts):
+def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offers, setting, scratch, facts):
     """Least expected cost of plans of up to ``levels`` features that cost no more than is ``left``, the first feature
     of the best (-1 to stop), and its price.
 
@@ -464,7 +578,7 @@ def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offer
     best, best_feature, least_price = stop_cost(belief, setting.mistakes), -1, 0.0
     if levels == 0:
         if beyond:
-            best = leaf_cost(belief, used, bought, left, evidence, offers, setting, cells, facts)
+            best = leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scratch, facts)
         return best, best_feature, least_price
     n_classes = belief.size
     after, inside = np.empty(n_classes), np.empty(rows.size, dtype=np.int64)
@@ -495,7 +609,7 @@ def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offer
             n_inside = narrow(codes[feature], v, rows, rows.size, inside) if levels > 1 else 0
             ahead, _, _ = look_ahead(
                 after, inside[:n_inside], used, bought, levels - 1, beyond, left - price, evidence, offers, setting,
-                cells, facts,
+                scratch, facts,
             )  # fmt: skip
             total += chance * ahead
             if total >= best:
@@ -509,14 +623,14 @@ def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offer
 
 
 @njit(nogil=True, cache=True)
-def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, cells, facts):
+def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch, facts):
     """The first feature of the best plan of so many steps (-1: stop), its information, its price, and what the plan
     is expected to cost. ``facts`` are scratch."""
     more = setting.deepest - depth  # features that may still be asked
     beyond = more > setting.levels and setting.rule.any()
     ahead, feature, price = look_ahead(
         belief, rows[:n_rows], used, bought, max(min(setting.levels, more), 0), beyond, left, evidence, offers, setting,
-        cells, facts,
+        scratch, facts,
     )  # fmt: skip
     if feature < 0:
         for candidate in offers.rank:  # what costs nothing is asked, whether it can change the decision or not
@@ -525,7 +639,7 @@ def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, l
                 break
         if feature < 0:
             return feature, 0.0, 0.0, ahead
-    offsets = evidence.offsets
+    offsets, cells = evidence.offsets, scratch.cells
     path_likelihoods(feature, rows, n_rows, evidence, cells)
     return feature, information(belief, cells, offsets[feature + 1] - offsets[feature]), price, ahead
 
@@ -548,16 +662,18 @@ def stops(facts, depth, setting):
 
 
 @njit(nogil=True, cache=True)
-def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, cells, facts):
+def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, scratch, facts):
     """What to do at a state: fills its facts (N_FACTS,), and returns the feature (-1 if none is left) and whether to
     stop. What was spent stands in the facts already."""
     ahead, left = 0.0, setting.budget - facts[SPENT]
     if setting.levels > 0:
         feature, gain, price, ahead = plan(
-            belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, cells, facts
+            belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch, facts
         )
     else:
-        feature, gain, price = choose(belief, used, bought, rows, n_rows, evidence, offers, setting.floor, left, cells)
+        feature, gain, price = choose(
+            belief, used, bought, rows, n_rows, evidence, offers, setting.floor, left, scratch
+        )
     describe(belief, setting.mistakes, setting.scale, price, gain, facts)
     stop = stop_cost(belief, setting.mistakes)
     if feature < 0 or stops(facts, depth, setting):
@@ -565,12 +681,3 @@ def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting,
         return feature, True
     facts[AHEAD] = ahead if setting.levels > 0 else estimate(stop, price, facts, setting.rule, setting.scale)
     return feature, False
-
-
-@njit(nogil=True, cache=True)
-def widest(offsets):
-    """Largest number of values of a feature, and room for one more."""
-    most = 1
-    for k in range(offsets.size - 1):
-        most = max(most, offsets[k + 1] - offsets[k])
-    return most + 1

@@ -14,17 +14,15 @@ import numpy as np
 
 from etana.kernels.compiling import njit
 from etana.kernels.copying import clear, copy
-from etana.kernels.scores import Entries, Sides, supervised_cuts
+from etana.kernels.scores import Entries, Sides, cut_parts, supervised_cuts
+from etana.kernels.sorting import LARGEST, Sorting, sort_keys, take_keys
 from etana.kernels.walk import bin_of
 
 UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
 
 FINE = 256  # candidate bins of one column, at most
 BATCH = 256  # values that are looked up side by side
-SHORT = 32  # up to here an insertion sort is the faster one
 CELLS, CROWD, MANY = 4, 4, 2048  # cells for an edge, edges in a cell that are too many, values for which a guide pays
-PATIENCE = 16  # moves per key after which keys count as badly spread
-LARGEST = np.finfo(np.float64).max
 
 
 class ColumnSource(NamedTuple):
@@ -55,6 +53,29 @@ class ColumnSource(NamedTuple):
     members: np.ndarray
 
 
+class Parts(NamedTuple):
+    """Several fits of the same rows, each of which weighs them in its own way; a row of weight 0 is not in it.
+
+    Attributes
+    ----------
+    weights : float64 (F, n)
+    totals, members : float64 (F, N), int64 (F, N)
+        Weight of each class, and how many of its rows are in the fit.
+    bins : int64 (F,)
+        Bins of a column, or the most there may be.
+    too_light, price : float64 (F,)
+        A column whose values other than zero weigh less is not cut, nor is a complete one by a cut that gains fewer
+        bits; 0 where that is not known.
+    """
+
+    weights: np.ndarray
+    totals: np.ndarray
+    members: np.ndarray
+    bins: np.ndarray
+    too_light: np.ndarray
+    price: np.ndarray
+
+
 class Cutting(NamedTuple):
     """How edges are chosen.
 
@@ -63,7 +84,7 @@ class Cutting(NamedTuple):
     method : int
         UNIFORM, PUBLISHED, QUANTILE or SUPERVISED.
     bins : int
-        CountingBins of a column, or the most there may be.
+        Bins of a column that there may be at most.
     sample : int
         Values that quantiles are taken from, at most.
     table : float64 (m,)
@@ -103,34 +124,6 @@ class Gathered(NamedTuple):
     mass: np.ndarray
 
 
-class Sorting(NamedTuple):
-    """Room for sorting m values: four int64 (m,) arrays, and a tally int64 (8, 256)."""
-
-    keys: np.ndarray
-    places: np.ndarray
-    other_keys: np.ndarray
-    other_places: np.ndarray
-    tally: np.ndarray
-
-
-@njit(nogil=True, cache=True)
-def gather_dense(column, classes, weights, values, labels, mass, zeros, missing):
-    """Values of a dense column that are neither zero nor missing; returns how many there are."""
-    clear(zeros)
-    clear(missing)
-    m = 0
-    for r in range(column.size):
-        x = column[r]
-        if x != 0.0 and x == x:
-            values[m], labels[m], mass[m] = x, classes[r], weights[r]
-            m += 1
-        elif x == 0.0:
-            zeros[classes[r]] += weights[r]
-        else:
-            missing[classes[r]] += weights[r]
-    return m
-
-
 @njit(nogil=True, cache=True)
 def gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing):
     """The same for entries start..end-1 of a CSC matrix; zeros are what is left of the totals.
@@ -168,159 +161,22 @@ def gather(column, classes, weights, room, zeros, missing):
     whole = True
     for r in range(column.size):
         whole &= (column[r] != 0.0) & (column[r] == column[r])
+    clear(zeros)
+    clear(missing)
     if whole:
-        clear(zeros)
-        clear(missing)
         return column, classes, weights, column.size
     values, labels, mass = room
-    m = gather_dense(column, classes, weights, values, labels, mass, zeros, missing)
-    return values, labels, mass, m
-
-
-@njit(nogil=True, cache=True)
-def insertion_sort(keys, places, m, patience):
-    """Sort keys[:m] with their places, equal ones left in order; gives up, False, after so many moves."""
-    for r in range(1, m):
-        key, place, s = keys[r], places[r], r
-        while s > 0 and keys[s - 1] > key:
-            keys[s], places[s] = keys[s - 1], places[s - 1]
-            s -= 1
-        keys[s], places[s] = key, place
-        patience -= r - s
-        if patience < 0:
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
-def spread(values, keys, places, m, other_keys, other_places, starts):
-    """Put keys[:m] roughly in order in the other arrays, equal ones left in order; False if it cannot be done.
-
-    Keys of one sign go by their leading bits, which suits skewed values; keys of both signs by the value.
-    """
-    low, high = keys[0], keys[0]
-    first, last = 0, 0
-    for r in range(m):
-        if keys[r] < low:
-            low, first = keys[r], r
-        if keys[r] > high:
-            high, last = keys[r], r
-    one_sign, shift, scale = (low ^ high) >= 0, 0, 0.0
-    if one_sign:
-        while (high - low) >> shift >= starts.size - 1:
-            shift += 1
-    else:
-        base = values[places[first]]
-        scale = (starts.size - 2) / (values[places[last]] - base)
-        if not 0.0 < scale < LARGEST:
-            return False
-    clear(starts)
-    for r in range(m):
-        b = (keys[r] - low) >> shift if one_sign else int((values[places[r]] - base) * scale)
-        starts[b + 1] += 1
-    for b in range(1, starts.size):
-        starts[b] += starts[b - 1]
-    for r in range(m):
-        b = (keys[r] - low) >> shift if one_sign else int((values[places[r]] - base) * scale)
-        other_keys[starts[b]] = keys[r]
-        other_places[starts[b]] = places[r]
-        starts[b] += 1
-    return True
-
-
-@njit(nogil=True, cache=True)
-def sort_keys(values, keys, places, m, other_keys, other_places, tally):
-    """Sort keys[:m] with their places, equal ones left in order; returns the two arrays that hold the result."""
-    if m <= SHORT:
-        insertion_sort(keys, places, m, m * m)
-        return keys, places
-    starts = np.empty(min(4 * m, tally.size), np.int64)
-    if spread(values, keys, places, m, other_keys, other_places, starts):
-        if insertion_sort(other_keys, other_places, m, PATIENCE * m):
-            return other_keys, other_places
-        keys, other_keys = other_keys, keys
-        places, other_places = other_places, places
-    return radix_sort(keys, places, m, other_keys, other_places, tally)
-
-
-@njit(nogil=True, cache=True)
-def radix_sort(keys, places, m, other_keys, other_places, tally):
-    """The same byte by byte, the least first: no order of the keys makes it slow."""
-    for byte in range(8):
-        clear(tally[byte])
-    for r in range(m):
-        key = keys[r]
-        for byte in range(8):
-            tally[byte, (key >> (8 * byte)) & 255] += 1
-    for byte in range(8):
-        shift, counts = 8 * byte, tally[byte]
-        if counts[(keys[0] >> shift) & 255] == m:
-            continue
-        # Keys are signed: of the last byte the upper half comes first.
-        start, flip = 0, 128 if byte == 7 else 0
-        for digit in range(256):
-            held = counts[digit ^ flip]
-            counts[digit ^ flip] = start
-            start += held
-        for r in range(m):
-            digit = (keys[r] >> shift) & 255
-            other_keys[counts[digit]] = keys[r]
-            other_places[counts[digit]] = places[r]
-            counts[digit] += 1
-        keys, other_keys = other_keys, keys
-        places, other_places = other_places, places
-    return keys, places
-
-
-@njit(nogil=True, cache=True)
-def take_keys(values, m, sample, keys, places):
-    """Keys that order m values, and their places: all, or every (m / sample)-th.
-
-    Returns how many there are.
-    """
-    chosen = m if m <= sample else sample
-    for r in range(chosen):
-        place = r if m <= sample else r * m // sample
-        # Read as an integer a float is ordered by size, the negative ones the wrong way round.
-        b = np.float64(values[place]).view(np.int64)
-        keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
-    return chosen
-
-
-@njit(nogil=True, cache=True)
-def merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, out_values, out_mass):
-    """Distinct values with their weights, zero among them, from keys that are sorted; see :func:`distinct_values`."""
-    chosen = m if m <= sample else sample
-    count, share = 0, zero_weight if m <= sample else zero_weight * (sample / m)
-    pending = zero_weight > 0.0
-    for r in range(chosen):
-        if pending and keys[r] > 0:
-            out_values[count], out_mass[count] = 0.0, share
-            count += 1
-            pending = False
-        if r > 0 and keys[r] == keys[r - 1]:
-            out_mass[count - 1] += mass[places[r]]
+    m = 0
+    for r in range(column.size):
+        x = column[r]
+        if x != 0.0 and x == x:
+            values[m], labels[m], mass[m] = x, classes[r], weights[r]
+            m += 1
+        elif x == 0.0:
+            zeros[classes[r]] += weights[r]
         else:
-            out_values[count], out_mass[count] = values[places[r]], mass[places[r]]
-            count += 1
-        if m <= sample:
-            ranks[places[r]] = count - 1
-    if pending:
-        out_values[count], out_mass[count] = 0.0, share
-        count += 1
-    return count
-
-
-@njit(nogil=True, cache=True)
-def distinct_values(values, mass, m, sample, zero_weight, sorting, ranks, out_values, out_mass):
-    """Sorted distinct values with their weights, zero among them; every (m / sample)-th value if m is larger.
-
-    If m is not larger, ranks[r] is where values[r] stands among them.
-    """
-    keys, places, other_keys, other_places, tally = sorting
-    chosen = take_keys(values, m, sample, keys, places)
-    keys, places = sort_keys(values, keys, places, chosen, other_keys, other_places, tally)
-    return merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, out_values, out_mass)
+            missing[classes[r]] += weights[r]
+    return values, labels, mass, m
 
 
 @njit(nogil=True, cache=True)
@@ -333,11 +189,14 @@ def between(low, high):
 
 
 @njit(nogil=True, cache=True)
-def quantile_edges(values, weights, count, bins, edges):
-    """Cuts between distinct values that split the weight as evenly as whole values allow."""
+def quantile_groups(weights, count, bins, lasts):
+    """Groups of neighbouring distinct values that split the weight as evenly as whole values allow.
+
+    ``lasts`` int64 becomes the last value of each group but the last one; returns how many these are.
+    """
     if count <= bins:
         for r in range(count - 1):
-            edges[r] = between(values[r], values[r + 1])
+            lasts[r] = r
         return max(count - 1, 0)
     total = 0.0
     for r in range(count):
@@ -348,7 +207,7 @@ def quantile_edges(values, weights, count, bins, edges):
             break
         seen += weights[r]
         if seen >= target * (1.0 - 1e-12):
-            edges[made] = between(values[r], values[r + 1])
+            lasts[made] = r
             made += 1
             # A value heavier than its bin leaves less weight for the bins that remain.
             target = seen + (total - seen) / (bins - made)
@@ -356,11 +215,145 @@ def quantile_edges(values, weights, count, bins, edges):
 
 
 @njit(nogil=True, cache=True)
-def uniform_edges(values, m, has_zero, bins, rounded, edges):
+def quantile_edges(values, weights, count, bins, edges):
+    """Cuts between distinct values that split the weight as evenly as whole values allow."""
+    lasts = np.empty(bins, np.int64)
+    made = quantile_groups(weights, count, bins, lasts)
+    for p in range(made):
+        edges[p] = between(values[lasts[p]], values[lasts[p] + 1])
+    return made
+
+
+@njit(nogil=True, cache=True)
+def put_in_order(column, keys, places, m, zeros, rows):
+    """Rows of a column from its least value to its greatest, without those that weigh nothing; how many there are.
+
+    ``keys`` and ``places`` are those of m values, sorted. The zeros, whose weights by class are ``zeros``, are a row of
+    each class.
+    """
+    labels, mass, count, negative = column.labels, column.mass, 0, 0
+    for r in range(m):
+        negative += keys[r] < 0
+    for side in range(2):
+        # No branch that would have to be guessed: what weighs nothing is written over.
+        for r in range(side * negative, m if side else negative):
+            place = places[r]
+            w = mass[place]
+            rows.keys[count], rows.labels[count], rows.mass[count] = keys[r], labels[place], w
+            count += w > 0.0
+        for i in range(0 if side else zeros.size):
+            rows.keys[count], rows.labels[count], rows.mass[count] = 0, i, zeros[i]
+            count += zeros[i] > 0.0
+    return count
+
+
+@njit(nogil=True, cache=True)
+def group_rows(rows, count, bins, room):
+    """Rows with one value, or with neighbouring values if there are more than ``bins``, are a group.
+
+    ``rows.ends`` tell where each group ends; returns how many there are.
+    """
+    keys, ends, seen = rows.keys, rows.ends, 0
+    ends[0] = min(count, 1)
+    for r in range(1, count):
+        seen += keys[r] != keys[r - 1]
+        ends[seen] = r + 1
+    if seen < bins:
+        return seen + 1
+    sums, begin = rows.mass, 0
+    if seen + 1 < count:
+        sums = room.sums
+        for d in range(seen + 1):
+            sums[d] = 0.0
+            for r in range(begin, ends[d]):
+                sums[d] += rows.mass[r]
+            begin = ends[d]
+    made = quantile_groups(sums, seen + 1, bins, room.lasts)
+    for g in range(made):
+        ends[g] = ends[room.lasts[g]]
+    ends[made] = count
+    return made + 1
+
+
+@njit(nogil=True, cache=True)
+def cuts_between(rows, groups, edges):
+    """Edges between groups of rows."""
+    for g in range(groups - 1):
+        # A key is the number that it stands for as the number is its key: the way is the same.
+        low, high = rows.keys[rows.ends[g] - 1], rows.keys[rows.ends[g]]
+        low, high = low ^ ((low >> 63) & 0x7FFFFFFFFFFFFFFF), high ^ ((high >> 63) & 0x7FFFFFFFFFFFFFFF)
+        edges[g] = between(np.int64(low).view(np.float64), np.int64(high).view(np.float64))
+
+
+@njit(nogil=True, cache=True)
+def may_gain(rows, count, totals, bits, sides):
+    """Whether a cut of rows in order may gain so many bits; False: none does.
+
+    With l_i of n1 rows left of a cut in class i, and P the shares p_i of the classes, a cut gains
+    n1 KL(left | P) + n2 KL(right | P), and a divergence in nats is at most the chi-squared distance. Together these
+    are n (sum_i l_i^2 / p_i - n1^2) / (n1 n2), which takes no logarithm and changes with one class from row to row.
+    ``totals`` (N,) are the weights of the rows by class.
+    """
+    left, inverse, n = sides.left, sides.right, 0.0
+    for i in range(totals.size):
+        left[i], inverse[i] = 0.0, 1.0 / totals[i] if totals[i] > 0.0 else 0.0
+        n += totals[i]
+    squares, below, enough = 0.0, 0.0, bits * math.log(2.0) / n
+    for r in range(count - 1):
+        i, w = rows.labels[r], rows.mass[r]
+        squares += (2.0 * left[i] + w) * w * inverse[i]
+        left[i] += w
+        below += w
+        if squares * n - below * below >= enough * below * (n - below):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def boundary_rows(rows, groups, entries, sides):
+    """The parts of :func:`etana.kernels.scores.supervised_cuts`, of groups of rows."""
+    classes, weights, starts, firsts = entries
+    labels, mass, ends, here = rows.labels, rows.mass, rows.ends, sides.left
+    clear(here)
+    parts, e, alone, begin, held, group = -1, -1, -1, 0, 0.0, 0
+    for g in range(groups):
+        end, only, weight, present = ends[g], labels[begin], mass[begin], 1
+        if end - begin > 1:
+            for r in range(begin, end):
+                here[labels[r]] += mass[r]
+            weight, present = here[only], 0
+            for i in range(here.size):
+                present += here[i] > 0.0
+        if present > 1:
+            parts += 1
+            starts[parts], firsts[parts] = e + 1, g
+            for i in range(here.size):
+                if here[i] > 0.0:
+                    e += 1
+                    classes[e], weights[e] = i, here[i]
+            alone = -1
+        else:
+            # Without a branch: which class comes next cannot be guessed.
+            new = only != alone
+            e += new
+            parts += new
+            held = weight if new else held + weight
+            group = g if new else group
+            classes[e], weights[e], starts[parts], firsts[parts] = only, held, e, group
+            alone = only
+        if end - begin > 1:
+            clear(here)
+        begin = end
+    starts[parts + 1], firsts[parts + 1] = e + 1, groups
+    return parts + 1
+
+
+@njit(nogil=True, cache=True)
+def uniform_edges(values, mass, m, has_zero, bins, rounded, edges):
     """Equal widths between the smallest and the largest finite value, or between their floor and ceiling."""
     low, high = (0.0, 0.0) if has_zero else (np.inf, -np.inf)
     for r in range(m):
-        if abs(values[r]) <= LARGEST:
+        if abs(values[r]) <= LARGEST and mass[r] > 0.0:
             low, high = min(low, values[r]), max(high, values[r])
     if not low < high:
         return 0
@@ -376,30 +369,6 @@ def uniform_edges(values, m, has_zero, bins, rounded, edges):
 
 
 @njit(nogil=True, cache=True)
-def guide_to(edges, n_edges, guide):
-    """Cut the range of the edges into equal cells; guide[c] becomes how many edges lie in cells before c.
-
-    Returns the factor that makes a distance from the first edge the number of a cell, and the most edges in a cell;
-    a factor of 0 if the range is none.
-    """
-    width = edges[n_edges - 1] - edges[0]
-    factor = (guide.size - 1) / width if width > 0.0 else 0.0
-    if not 0.0 < factor < LARGEST:
-        return 0.0, n_edges
-    cell, most = 0, 0
-    for e in range(n_edges):
-        own = int((edges[e] - edges[0]) * factor)
-        while cell <= own and cell < guide.size:
-            guide[cell] = e
-            cell += 1
-        most = max(most, e + 1 - guide[own])
-    while cell < guide.size:
-        guide[cell] = n_edges
-        cell += 1
-    return factor, most
-
-
-@njit(nogil=True, cache=True)
 def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
     """Add the weights of a column to histogram[bin, class]; ``edges`` has room for a power of two above n_edges."""
     size = 1
@@ -408,7 +377,19 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
     found, factor = np.empty(BATCH, np.int64), 0.0
     guide = np.empty(CELLS * size if m > MANY and n_edges > CROWD else 1, np.int64)
     if guide.size > 1 and n_edges + 2 * CROWD <= edges.size:
-        factor, most = guide_to(edges, n_edges, guide)
+        # Equal cells; guide[c] becomes how many edges lie in cells before c.
+        width, cell, most = edges[n_edges - 1] - edges[0], 0, 0
+        factor = (guide.size - 1) / width if width > 0.0 else 0.0
+        factor = factor if 0.0 < factor < LARGEST else 0.0
+        for e in range(n_edges):
+            own = int((edges[e] - edges[0]) * factor)
+            while cell <= own and cell < guide.size:
+                guide[cell] = e
+                cell += 1
+            most = max(most, e + 1 - guide[own])
+        while cell < guide.size:
+            guide[cell] = n_edges
+            cell += 1
         # A guide pays where few edges share a cell: the search among them is short.
         factor = factor if most < CROWD else 0.0
     widest = CROWD if factor > 0.0 else size
@@ -430,23 +411,15 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
             half >>= 1
         for r in range(many):
             histogram[found[r], labels[start + r]] += mass[start + r]
-    add_zeros(zeros, edges, n_edges, histogram)
-
-
-@njit(nogil=True, cache=True)
-def add_zeros(zeros, edges, n_edges, histogram):
-    """Add the weights of zeros to the bin that holds zero."""
     zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
     for i in range(zeros.size):
         histogram[zero_bin, i] += zeros[i]
 
 
-def least_weight_that_pays(totals: np.ndarray, table: np.ndarray) -> float:
-    """A column whose values other than zero weigh less than this has no supervised cut; 0 if weights are fractions.
+def least_price(totals: np.ndarray, table: np.ndarray) -> float:
+    """Bits that a supervised cut of a complete column gains at least; 0 if weights are fractions.
 
-    A cut leaves the zeros on one side; let the other, A, weigh a of n. Its gain is at most what A and the rest B lose
-    in divergence from the whole: a KL(A | all) + (n - a) KL(B | all) <= a (log2(n / least class) + log2 e). Its price
-    is at least log2(n - 1) + log2(3^k - 2) - k H, for k classes (see :func:`etana.kernels.scores.best_cut`).
+    It is log2(n - 1) + log2(3^k - 2) - k H, for k classes (see :func:`etana.kernels.scores.best_cut`).
     """
     present = totals[totals > 0.0].tolist()
     n, k = sum(present), len(present)
@@ -456,120 +429,205 @@ def least_weight_that_pays(totals: np.ndarray, table: np.ndarray) -> float:
     three_to_k = k * math.log2(3.0) + math.log2(1.0 - 2.0 * 3.0**-k)
     price = math.log2(max(n - 1.0, 1.0)) + three_to_k - k * (math.log2(n) - inner / n)
     # A hundredth is more than rounding can make of it.
-    return 0.99 * price / (math.log2(n / min(present)) + math.log2(math.e))
+    return 0.99 * price
 
 
-@njit(nogil=True, cache=True)
-def add_whole(labels, mass, m, zeros, totals, too_light, histogram):
-    """Count a column in one bin if it is complete and weighs too little to be cut; whether it was."""
-    if m >= too_light:
-        return False
-    weight, seen, n = 0.0, 0.0, 0.0
-    for i in range(zeros.size):
-        histogram[0, i] = zeros[i]
-        seen += zeros[i]
-        n += totals[i]
-    for r in range(m):
-        histogram[0, labels[r]] += mass[r]
-        weight += mass[r]
-    return weight < too_light and seen + weight == n
+def least_weight_that_pays(totals: np.ndarray, table: np.ndarray) -> float:
+    """A column whose values other than zero weigh less than this has no supervised cut; 0 if weights are fractions.
 
-
-@njit(nogil=True, cache=True)
-def merge_bins(histogram, edges, n_edges, kept, n_kept):
-    """Keep some of the edges, in place; bins between them are added up."""
-    first = 0
-    for p in range(n_kept + 1):
-        last = n_edges + 1
-        if p < n_kept:
-            last = kept[p] + 1
-            edges[p] = edges[kept[p]]
-        for i in range(histogram.shape[1]):
-            histogram[p, i] = histogram[first, i]
-            for b in range(first + 1, last):
-                histogram[p, i] += histogram[b, i]
-        first = last
-
-
-@njit(nogil=True, cache=True)
-def fit_columns(source, first, last, cutting, too_light, n_edges, edges, counts, missing):
-    """Edges and counts of columns first..last-1, b of them, one after the other in ``edges`` and ``counts``.
-
-    A column whose values other than zero weigh less than ``too_light`` is not cut.
-
-    Outputs: ``n_edges`` int64 (b,); ``edges`` float64 and ``counts`` float64 (., N), with room for ``cutting.bins`` of
-    each column; ``missing`` float64 (b, N), the weights by class of missing values.
+    A cut leaves the zeros on one side; let the other, A, weigh a of n. Its gain is at most what A and the rest B lose
+    in divergence from the whole: a KL(A | all) + (n - a) KL(B | all) <= a (log2(n / least class) + log2 e). Its price
+    is at least :func:`least_price`.
     """
-    method, bins, sample, table = cutting
-    sparse, turned, data, rows, indptr, classes, weights, totals, members = source
-    n, n_classes = classes.size, totals.size
-    cuts, kept, zeros = np.empty(2 * max(FINE, bins)), np.empty(bins, np.int64), np.empty(n_classes)
-    histogram = np.empty((max(FINE, bins), n_classes))
-    room = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
-    part = min(n, sample)
-    values_seen, mass_seen = np.empty(part + 1), np.empty(part + 1)
+    present = totals[totals > 0.0]
+    if present.size < 2:
+        return 0.0
+    return least_price(totals, table) / (math.log2(present.sum() / present.min()) + math.log2(math.e))
+
+
+class InOrder(NamedTuple):
+    """Rows of a column from its least value to its greatest, see :func:`put_in_order`, in groups.
+
+    ``keys`` int64, ``labels`` int64 and ``mass`` float64 (m + N + 1,); ``ends`` int64 (m + N + 1,), where each group
+    ends.
+    """
+
+    keys: np.ndarray
+    labels: np.ndarray
+    mass: np.ndarray
+    ends: np.ndarray
+
+
+class CutRoom(NamedTuple):
+    """Scratch for :func:`cut_rows`.
+
+    Attributes
+    ----------
+    sums : float64 (m + N,)
+        Weight of each distinct value.
+    lasts, kept : int64 (bins,)
+        Last value of each group, and groups behind which a cut is kept.
+    histogram : float64 (bins, N)
+    entries, sides : Entries, Sides
+    """
+
+    sums: np.ndarray
+    lasts: np.ndarray
+    kept: np.ndarray
+    histogram: np.ndarray
+    entries: Entries
+    sides: Sides
+
+
+@njit(nogil=True, cache=True)
+def make_room(m, bins, n_classes):
+    """Room for m values of a column, sorted, in order, and cut."""
+    most, many = FINE * n_classes, m + n_classes + 1
     sorting = Sorting(
-        np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64), np.empty(part, np.int64),
+        np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64),
         np.empty((8, 256), np.int64),
     )  # fmt: skip
-    most = FINE * n_classes
     entries = Entries(
         np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
     )
     sides = Sides(
         np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
     )
-    ranks = np.empty(part, np.int64)
-    edge, cell = 0, 0
+    rows = InOrder(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), np.empty(many, np.int64))
+    room = CutRoom(
+        np.empty(many), np.empty(bins, np.int64), np.empty(bins, np.int64), np.empty((bins, n_classes)), entries, sides
+    )
+    return sorting, rows, room
+
+
+@njit(nogil=True, cache=True)
+def quantile_cuts(values, mass, zero_weight, bins, cuts):
+    """Cuts that split the weight of some values, and of zeros, as evenly as whole values allow; how many there are."""
+    m, zeros = values.size, np.empty(1)
+    sorting, rows, room = make_room(m, bins, np.int64(1))
+    keys, places, other_keys, other_places, tally = sorting
+    take_keys(values, m, m, keys, places)
+    keys, places = sort_keys(values, keys, places, m, other_keys, other_places, tally)
+    zeros[0] = zero_weight
+    count = put_in_order(Gathered(values, np.zeros(m, np.int64), mass), keys, places, m, zeros, rows)
+    groups = group_rows(rows, count, bins, room)
+    cuts_between(rows, groups, cuts)
+    return groups - 1
+
+
+@njit(nogil=True, cache=True)
+def cut_rows(rows, count, totals, price, cutting, bins, room, cuts):
+    """Edges of rows in order, into ``cuts``, and their counts, into ``room.histogram``; the number of edges.
+
+    ``totals`` (N,) are their weights by class, and ``price`` is in bits what a cut must gain at least; 0: not known.
+    """
+    supervised = cutting.method == SUPERVISED
+    if price > 0.0 and not may_gain(rows, count, totals, price, room.sides):
+        copy(totals, room.histogram[0])
+        return 0
+    groups = group_rows(rows, count, FINE if supervised else bins, room)
+    if supervised and count > 0:
+        parts = boundary_rows(rows, groups, room.entries, room.sides)
+        kept = cut_parts(room.entries, parts, bins, cutting.table, room.sides, room.kept)
+        for p in range(kept):
+            rows.ends[p] = rows.ends[room.kept[p]]
+        rows.ends[kept], groups = count, kept + 1
+    cuts_between(rows, groups, cuts)
+    begin = 0
+    for g in range(groups):
+        clear(room.histogram[g])
+        for r in range(begin, rows.ends[g]):
+            room.histogram[g, rows.labels[r]] += rows.mass[r]
+        begin = rows.ends[g]
+    return groups - 1
+
+
+@njit(nogil=True, cache=True)
+def cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts):
+    """The same for a column of which only a sample is in order; all of it is counted."""
+    histogram, supervised = room.histogram, cutting.method == SUPERVISED
+    groups = group_rows(rows, count, FINE if supervised else bins, room)
+    cuts_between(rows, groups, cuts)
+    for g in range(groups):
+        clear(histogram[g])
+    add_counts(column.values, column.labels, column.mass, m, zeros, cuts, groups - 1, histogram)
+    if not supervised:
+        return groups - 1
+    kept = supervised_cuts(histogram, groups, bins, cutting.table, room.entries, room.sides, room.kept)
+    for p in range(kept):
+        cuts[p] = cuts[room.kept[p]]
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, missing):
+    """Edges and counts of columns first..last-1, b of them, in each of F parts, one after the other in ``edges`` and
+    ``counts``.
+
+    A dense column is sorted once: the order of a part of the rows is that of all rows without the others. Where there
+    are several parts, no column has more than ``cutting.sample`` values.
+
+    Outputs: ``n_edges`` int64 (F, b); ``edges`` float64 (F, .) and ``counts`` float64 (F, ., N), with room for
+    ``cutting.bins`` of each column; ``missing`` float64 (F, b, N), the weights by class of missing values.
+    """
+    sparse, turned, data, stored, indptr, classes, _, _, _ = source
+    n, n_parts, n_classes = classes.size, parts.weights.shape[0], parts.totals.shape[1]
+    most, sample = max(FINE, cutting.bins), cutting.sample
+    cuts, zeros, shares = np.empty(2 * most), np.empty(n_classes), np.empty(n_classes)
+    gathered = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
+    sorting, rows, room = make_room(min(n, sample), most, n_classes)
+    keys, places, chosen = sorting.keys, sorting.places, 0
+    edge, cell = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64)
+    by_width = cutting.method == UNIFORM or cutting.method == PUBLISHED
     for c in range(last - first):
-        values, labels, mass = room
-        if sparse:
-            start, end = indptr[first + c], indptr[first + c + 1]
-            m = gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing[c])
-        else:
-            values, labels, mass, m = gather(turned[c], classes, weights, room, zeros, missing[c])
-        made = 0
-        if not add_whole(labels, mass, m, zeros, totals, too_light, histogram):
-            zero_weight = 0.0
-            for i in range(zeros.size):
-                zero_weight += zeros[i]
-            fine = FINE if method == SUPERVISED else bins
-            ranked = False
-            if method in (UNIFORM, PUBLISHED):
-                made = uniform_edges(values, m, zero_weight > 0.0, bins, method == PUBLISHED, cuts)
+        is_sorted = False
+        for f in range(n_parts):
+            start, end = (indptr[first + c], indptr[first + c + 1]) if sparse else (np.int64(0), np.int64(0))
+            weight = 0.0 if sparse else np.inf
+            for e in range(start, end):
+                # What is missing weighs as much as can be: its column is not complete.
+                weight += parts.weights[f, stored[e]] if data[e] == data[e] else np.inf
+                if weight >= parts.too_light[f]:
+                    break
+            if weight < parts.too_light[f]:
+                for i in range(n_classes):
+                    counts[f, cell[f], i], missing[f, c, i] = parts.totals[f, i], 0.0
+                n_edges[f, c] = 0
+                cell[f] += 1
+                continue
+            weights, totals, members = parts.weights[f], parts.totals[f], parts.members[f]
+            bins, lost, column, m, made = parts.bins[f], missing[f, c], gathered, 0, 0
+            if sparse:
+                m = gather_sparse(data, stored, start, end, classes, weights, totals, members, gathered, zeros, lost)
             else:
-                # distinct_values(), step by step: what it calls is not compiled once more for being called from there.
-                chosen = take_keys(values, m, sample, sorting.keys, sorting.places)
+                values, labels, mass, m = gather(turned[c], classes, weights, gathered, zeros, lost)
+                column = Gathered(values, labels, mass)
+            if not by_width and (sparse or not is_sorted):
+                chosen, is_sorted = take_keys(column.values, m, sample, sorting.keys, sorting.places), True
                 keys, places = sort_keys(
-                    values,
-                    sorting.keys,
-                    sorting.places,
-                    chosen,
-                    sorting.other_keys,
-                    sorting.other_places,
+                    column.values, sorting.keys, sorting.places, chosen, sorting.other_keys, sorting.other_places,
                     sorting.tally,
-                )
-                seen = merge_equal(values, mass, m, sample, zero_weight, keys, places, ranks, values_seen, mass_seen)
-                made = quantile_edges(values_seen, mass_seen, seen, fine, cuts)
-                ranked = m <= sample and seen <= fine
-            for b in range(made + 1):
-                clear(histogram[b])
-            if ranked:
-                # Each value has a bin of its own, and its rank is known from sorting.
-                for r in range(m):
-                    histogram[ranks[r], labels[r]] += mass[r]
-                add_zeros(zeros, cuts, made, histogram)
+                )  # fmt: skip
+            if by_width:
+                equal = cutting.method == PUBLISHED
+                made = uniform_edges(column.values, column.mass, m, zeros.sum() > 0.0, bins, equal, cuts)
+                for b in range(made + 1):
+                    clear(room.histogram[b])
+                add_counts(column.values, column.labels, column.mass, m, zeros, cuts, made, room.histogram)
+            elif m <= sample:
+                count = put_in_order(column, keys, places, m, zeros, rows)
+                price = parts.price[f] if lost.sum() == 0.0 else 0.0
+                made = cut_rows(rows, count, totals, price, cutting, bins, room, cuts)
             else:
-                add_counts(values, labels, mass, m, zeros, cuts, made, histogram)
-            if method == SUPERVISED:
-                n_kept = supervised_cuts(histogram, made + 1, bins, table, entries, sides, kept)
-                merge_bins(histogram, cuts, made, kept, n_kept)
-                made = n_kept
-        n_edges[c] = made
-        copy(cuts[:made], edges[edge:])
-        for b in range(made + 1):
-            copy(histogram[b], counts[cell + b])
-        edge, cell = edge + made, cell + made + 1
+                clear(shares)
+                shares[0] = zeros.sum() * (sample / m)
+                count = put_in_order(column, keys, places, chosen, shares, rows)
+                made = cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts)
+            n_edges[f, c] = made
+            copy(cuts[:made], edges[f, edge[f] :])
+            for b in range(made + 1):
+                copy(room.histogram[b], counts[f, cell[f] + b])
+            edge[f], cell[f] = edge[f] + made, cell[f] + made + 1
 
 
 @njit(nogil=True, cache=True)

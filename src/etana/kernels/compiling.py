@@ -7,7 +7,8 @@ of it and an entry for Python, and optimises it once more within each kernel abo
 for.
 
 No kernel is called from C, so that none needs an entry for it. What is divided by zero becomes infinite or NaN, as in
-NumPy; a check before each division would cost time twice, when a kernel is compiled and when it runs.
+NumPy; a check before each division would cost time twice, when a kernel is compiled and when it runs. What Numba does
+for a function and a kernel does not need is left out (:mod:`etana.kernels._passes`).
 
 This reaches into Numba's compiler, which is no contract. A version of Numba that it was not tried with compiles kernels
 in its own way: the same loops, and a longer first fit.
@@ -19,17 +20,20 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 from numba import config, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 
 __all__ = ["Kernel", "PartCompiler", "knows_numba", "njit"]
 
 _OLDEST, _NEWEST = (0, 61), (0, 68)  # versions of Numba that were tried
+
+_ALWAYS = {"no_cfunc_wrapper": True, "error_model": "numpy"}
 
 
 def knows_numba(version: str = numba.__version__) -> bool:
@@ -46,6 +50,13 @@ class _Library(JITCodeLibrary):
     def finalize(self) -> None:
         self._linking_libraries = self._link_parts(self._final_module)
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        # Once, where Numba takes two turns: the first, which brings counts of references together so that they can be
+        # taken out, has little to do where kernels count none.
+        passes = self._codegen._module_pass_manager()
+        manager, *builder = passes if isinstance(passes, tuple) else (passes,)
+        manager.run(self._final_module, *builder)
 
     def _link_parts(self, module: Any) -> list:
         """Link the parts that are called, and those that they call, each once; returns the other libraries."""
@@ -92,16 +103,25 @@ class _Part(_Library):
 
 
 class _KernelCompiler(Compiler):
-    """Numba's passes, into a library of our own."""
+    """Those of Numba's passes that a kernel needs, into a library of our own."""
 
     library_class: type[_Library] = _Library
+    known: ClassVar[dict] = {}  # by flags, for all kernels
 
     def define_pipelines(self) -> list:
         """The passes, with a library to fill."""
+        # Here, and not above: a version of Numba that was not tried may not have all the passes named there.
+        from etana.kernels._passes import KnownTypes, spare
+
         state = self.state
         state.library = self.library_class(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return super().define_pipelines()
+        # Flags that Numba's own functions are compiled by below this kernel: the same for all kernels, else each of
+        # them would be compiled twice.
+        flags = ConfigStack().top()
+        flags.forceinline = False
+        state.typingctx = KnownTypes(state.typingctx, self.known.setdefault(flags, {}))
+        return [spare(passes) for passes in super().define_pipelines()]
 
 
 class PartCompiler(_KernelCompiler):
@@ -111,8 +131,6 @@ class PartCompiler(_KernelCompiler):
 
     def define_pipelines(self) -> list:
         """The passes, with the entry left out."""
-        # Numba has copied the flags that its own functions are compiled by: they are the same for kernels and parts,
-        # else each of them would be compiled for both.
         self.state.flags.no_cpython_wrapper = True
         return super().define_pipelines()
 
@@ -150,9 +168,8 @@ def njit(cache: bool = False, **options: Any) -> Callable:
         if config.DISABLE_JIT:
             return function
         if not knows_numba():
-            return numba.njit(cache=cache, no_cfunc_wrapper=True, **options)(function)
-        always = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
-        kernel = Kernel(function, targetoptions=always | options)
+            return numba.njit(cache=cache, **_ALWAYS, **options)(function)
+        kernel = Kernel(function, targetoptions={"nopython": True, "boundscheck": None} | _ALWAYS | options)
         if cache:
             kernel.enable_caching()
         return kernel

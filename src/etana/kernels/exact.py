@@ -102,13 +102,13 @@ class Precision(NamedTuple):
     least: float
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def guide_cells(m, guide):
     """Twice as many cells as segments, if there is room."""
     return min(guide.size - 1, 2 * m)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def segment_lines(xs, vs, m, at0, at1, guide):
     """For each segment, the value of its line at x = 0 and at x = 1.
 
@@ -129,7 +129,7 @@ def segment_lines(xs, vs, m, at0, at1, guide):
         cell += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def cost_to_go(x, stages, k, ahead):
     """Price of stage k and, over its answers, what follows: C_k at x as two lines."""
     cells, held, m, guide = stages.cells, ahead.held, ahead.m, ahead.guide
@@ -157,19 +157,19 @@ def cost_to_go(x, stages, k, ahead):
     return Tangent(x, low0, low1, up0, up1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def lower(tangent, x):
     """The lower line at x."""
     return tangent.low0 + (tangent.low1 - tangent.low0) * x
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def upper(tangent, x):
     """The line of the plan at x."""
     return tangent.up0 + (tangent.up1 - tangent.up0) * x
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def triangle(x, at0, at1, y, end0, end1, least):
     """Where two lines that touch a concave function at x and at y meet, and by how much that is above its chord.
 
@@ -187,28 +187,28 @@ def triangle(x, at0, at1, y, end0, end1, least):
     return tip, height / max(min(tip, 1.0 - tip), least)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def put(held, at, tangent):
     """Make a tangent the breakpoint number ``at``."""
     held.xs[at], held.vs[at] = tangent.x, lower(tangent, tangent.x)
     held.up0[at], held.up1[at] = tangent.up0, tangent.up1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def put_stop(held, at, x):
     """Make a corner of g, where stopping is right, the breakpoint number ``at``."""
     held.xs[at], held.vs[at] = x, min(x, 1.0 - x)
     held.up0[at], held.up1[at] = (0.0, 1.0) if x <= PEAK else (1.0, 0.0)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def push(stack, depth, left, right):
     """Put an interval between two tangents on the stack."""
     stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3], stack[depth, 4] = left
     stack[depth, 5], stack[depth, 6], stack[depth, 7], stack[depth, 8], stack[depth, 9] = right
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def sandwich(stages, k, ahead, left, right, precision, stack, out, count):
     """Breakpoints of the cost to go between two tangents, refined until both functions are within the tolerance.
 
@@ -247,7 +247,7 @@ def sandwich(stages, k, ahead, left, right, precision, stack, out, count):
     return count, worst
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def left_end(stages, k, ahead, tangent):
     """Newton steps down to where the cost to go meets g(x) = x; they never overshoot, since it is concave."""
     for _ in range(200):
@@ -258,7 +258,7 @@ def left_end(stages, k, ahead, tangent):
     return tangent
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def right_end(stages, k, ahead, tangent):
     """The same from the other side, in y = 1 - x, where it meets g = y; returns y as well, which 1 - x would round."""
     y = 1.0 - tangent.x
@@ -271,7 +271,7 @@ def right_end(stages, k, ahead, tangent):
     return tangent, y
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def back_up(stages, k, ahead, precision, stack, out, threshold):
     """J_k from J_{k+1}, into ``out``; how many breakpoints it has, and the tolerance and largest error of its chords.
 
@@ -309,7 +309,7 @@ def back_up(stages, k, ahead, precision, stack, out, threshold):
     return count, tolerance, error
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def copy_distinct(source, count, target):
     """Breakpoints without those that coincide in floating point, which would make a segment without a slope."""
     m = 0
@@ -324,7 +324,7 @@ def copy_distinct(source, count, target):
     return m
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def backward(stages, start, end, held, m, other, room, precision, thresholds):
     """Back up J_end, ``m`` breakpoints in ``held``, to J_start, which takes its place; ``other`` is room for one more.
 

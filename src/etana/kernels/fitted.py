@@ -118,7 +118,7 @@ def quick_of(rule: Rule, cells: Cells) -> Quick:
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def take_answers(quick, lanes, left):
     """Take the last answer of each lane into its belief; logarithms as :func:`etana.kernels.walk.update` does it."""
     log_cells, likelihoods, answers = quick.logs, quick.likelihoods, lanes.answers
@@ -171,7 +171,7 @@ def least_regrets(quick, lanes, left):
             now[g] = ahead[g] if ahead[g] < now[g] else now[g]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def judge(quick, classes, stage, lanes, left):
     """Whether each lane stops at this stage, as far as the rough cost to go can tell, into ``verdicts``."""
     logs, large, tops, best, now = lanes.logs, lanes.large, lanes.tops, lanes.best, lanes.now
@@ -210,7 +210,7 @@ def exchange(one, other, lanes):
         beliefs[i, one] = beliefs[i, other]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def conclude_lanes(regrets, lanes, count, outcomes):
     """Posteriors and decisions of all lanes: :func:`etana.kernels.rules.normalise` and ``decide``, step by step."""
     rows, logs, beliefs, tops, totals = lanes.rows, lanes.logs, lanes.beliefs, lanes.tops, lanes.totals

@@ -4,8 +4,7 @@ A *state* is the path of answers that leads to it. Its belief, the feature worth
 to stop follow from the path alone (:func:`etana.kernels.choice.settle`), so they are worked out once, when the state is
 first reached, and looked up afterwards. The graph decides nothing: it remembers.
 
-``evidence``, ``offers`` and ``setting`` are the tuples of :mod:`etana.kernels.choice`, ``rows`` and ``cells`` its
-scratch arrays.
+``evidence``, ``offers``, ``setting`` and ``scratch`` are the tuples of :mod:`etana.kernels.choice`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from etana.kernels.choice import (
     path_likelihoods,
     settle,
     stops,
-    widest,
 )
 from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
@@ -36,7 +34,7 @@ PARENT, CODE, FEATURE, STATE, CHILD, DEPTH, ROWS, FIRST_ROW = range(8)
 N_LINKS = 8
 NEW, ASKS, STOPS = range(3)
 NODES, POOL, LISTED = range(3)
-STORED, CODED, DRAWN, STATES = range(4)
+STORED, CODED, DRAWN, STATES, SCOUTS = range(5)
 MOST_LISTED = 2**22  # rows that states remember, all together
 
 
@@ -47,7 +45,12 @@ class Travellers(NamedTuple):
     ----------
     kind : int
         ``STORED``: rows of a table. ``CODED``: rows that are coded already. ``DRAWN``: instances drawn from the model
-        itself. ``STATES``: the states themselves, which are worked out and go nowhere.
+        itself. ``STATES``: the states themselves, which are worked out and go nowhere. ``SCOUTS``: rows of a table
+        that go no further than states which are known; the graph stays as it is.
+    rows : int64 (n,)
+        Of rows of a table: their numbers, in the order in which they go.
+    known : int
+        States below this number are those that scouts may enter.
     codes : int (C, n)
         -1 where a value is no evidence.
     draws : float64 (n, steps)
@@ -57,6 +60,8 @@ class Travellers(NamedTuple):
     """
 
     kind: int
+    rows: np.ndarray
+    known: int
     codes: np.ndarray
     draws: np.ndarray
     storage: Storage
@@ -98,31 +103,30 @@ class Nodes(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
+def shares_path(row, node, above, links, codes):
+    """Whether a training row gave every answer on the path from a node above to this one."""
+    while node != above:
+        parent = links[node, PARENT]
+        if codes[links[parent, FEATURE], row] != links[node, CODE]:
+            return False
+        node = parent
+    return True
+
+
+@njit(nogil=True, cache=True)
 def sharing(node, nodes, codes, rows):
     """Training rows that gave every answer on the path to a node; returns how many."""
     links, listed = nodes.links, nodes.listed
-    features = np.empty(links[node, DEPTH], dtype=np.int64)
-    answers = np.empty(links[node, DEPTH], dtype=np.int64)
     # Up to the nearest state whose rows are listed, or to the root, which all rows share.
-    n_answers = 0
-    while links[node, PARENT] >= 0 and links[node, FIRST_ROW] < 0:
-        answers[n_answers] = links[node, CODE]
-        node = links[node, PARENT]
-        features[n_answers] = links[node, FEATURE]
-        n_answers += 1
-    first = links[node, FIRST_ROW]
-    n_rows = links[node, ROWS] if first >= 0 else codes.shape[1]
+    above = node
+    while links[above, PARENT] >= 0 and links[above, FIRST_ROW] < 0:
+        above = links[above, PARENT]
+    first = links[above, FIRST_ROW]
     count = 0
-    for place in range(n_rows):
-        r = np.int64(listed[first + place]) if first >= 0 else place
-        same = True
-        # From above: the first answers part the rows most, so that most rows are done after one or two looks.
-        for a in range(n_answers - 1, -1, -1):
-            if codes[features[a], r] != answers[a]:
-                same = False
-                break
-        if same:
-            rows[count] = r
+    for place in range(links[above, ROWS] if first >= 0 else codes.shape[1]):
+        row = np.int64(listed[first + place]) if first >= 0 else place
+        if shares_path(row, node, above, links, codes):
+            rows[count] = row
             count += 1
     return count
 
@@ -158,7 +162,7 @@ def known(node, links, group, used, bought):
 
 @njit(nogil=True, cache=True)
 def add(parent, code, logs_of, spent, nodes):
-    """A new node; its belief is that of the parent with the answer's evidence."""
+    """A new node with this log belief."""
     links, logs, facts, sizes = nodes.links, nodes.logs, nodes.facts, nodes.sizes
     node = sizes[NODES]
     sizes[NODES] += 1
@@ -171,22 +175,21 @@ def add(parent, code, logs_of, spent, nodes):
 
 
 @njit(nogil=True, cache=True)
-def expand(node, nodes, evidence, offers, setting, rows, cells):
+def expand(node, nodes, evidence, offers, setting, scratch):
     """Work out what a new state asks, or that it stops; False if there is no room for its children."""
     links, logs, facts, children, pool_logs, _, sizes = nodes
-    offsets = evidence.offsets
-    belief = np.empty(logs.shape[1])
-    normalise(logs[node], belief)
+    offsets, rows, cells = evidence.offsets, scratch.rows, scratch.cells
+    normalise(logs[node], scratch.belief)
     parent = links[node, PARENT]
     n_rows = 0
     # Where the parent shares its path with no row, no state below it does.
     if evidence.m != np.inf and (parent < 0 or links[parent, ROWS] > 0):
         n_rows = sharing(node, nodes, evidence.codes, rows)
-    used, bought = np.empty(offers.group.size, dtype=np.bool_), np.empty(offers.n_groups, dtype=np.int64)
-    known(node, links, offers.group, used, bought)
+    known(node, links, offers.group, scratch.used, scratch.bought)
     feature, stopped = settle(
-        belief, used, bought, links[node, DEPTH], rows, n_rows, evidence, offers, setting, cells, facts[node]
-    )
+        scratch.belief, scratch.used, scratch.bought, links[node, DEPTH], rows, n_rows, evidence, offers, setting,
+        scratch, facts[node],
+    )  # fmt: skip
     if stopped:
         links[node, FEATURE], links[node, ROWS], links[node, STATE] = feature, n_rows, STOPS
         return True
@@ -240,10 +243,9 @@ def follow(node, code, nodes, n_values):
         if sizes[NODES] >= links.shape[0]:
             return -1
         # A node is made when somebody gets there, so the graph holds what was met and not what could be.
-        after = logs[node].copy()
-        answer(after, pool_logs[slot])
         known_code = code if 0 <= code < n_values else -1
-        children[slot] = add(node, known_code, after, facts[node, SPENT] + facts[node, PRICE], nodes)
+        children[slot] = add(node, known_code, logs[node], facts[node, SPENT] + facts[node, PRICE], nodes)
+        answer(logs[children[slot]], pool_logs[slot])
     return children[slot]
 
 
@@ -270,55 +272,63 @@ def draw_code(left, truth, pool_logs, first, n_values):
 
 
 @njit(nogil=True, cache=True)
-def descend(travellers, budget, first, last, nodes, evidence, offers, setting, ends):
-    """Take rows through the graph, growing it where they leave it; returns the first row that found no room.
+def descend(travellers, budget, first, last, nodes, evidence, offers, setting, scratch, ends):
+    """Take travellers through the graph, growing it where they leave it; returns the first that found no room.
 
-    A row stops where it asks for more than is left of the budget. ``ends`` (n,) is filled with the node of each row.
-    One loop for all kinds of :class:`Travellers`: each of its own would be compiled with all that a choice takes.
+    One stops where it asks for more than is left of the budget. ``ends`` (n,) has the node that each begins at, and is
+    filled with that at which it ends. One loop for all kinds of :class:`Travellers`: each of its own would be compiled
+    with all that a choice takes.
     """
-    kind, codes, draws, storage, bins = travellers
+    kind, rows, known_states, codes, draws, storage, bins = travellers
     place, dense, data, indices, indptr, columns = storage
     edges, edge_offsets, missing = bins
-    links, logs, facts, offsets = nodes.links, nodes.logs, nodes.facts, evidence.offsets
-    rows = np.empty(evidence.codes.shape[1], dtype=np.int64)
-    cells = np.empty((widest(offsets), logs.shape[1]))
-    priors, truth = np.empty(logs.shape[1]), np.int64(0)
-    normalise(logs[0], priors)
-    for row in range(first, last):
+    links, logs, facts, offsets, children = nodes.links, nodes.logs, nodes.facts, evidence.offsets, nodes.children
+    truth = np.int64(0)
+    for t in range(first, last):
         if kind == DRAWN:
-            truth = draw_class(draws[row, 0], priors)
-        node, step = np.int64(row if kind == STATES else 0), 1
+            normalise(logs[0], scratch.belief)
+            truth = draw_class(draws[t, 0], scratch.belief)
+        node, step = ends[t], 1
         while True:
-            if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, rows, cells):
-                return row
+            if links[node, STATE] == NEW and not expand(node, nodes, evidence, offers, setting, scratch):
+                return t
+            if links[node, STATE] == STOPS:
+                break
             # What was spent belongs to the path and is looked up; the budget belongs to the caller.
-            if links[node, STATE] == STOPS or facts[node, SPENT] + facts[node, PRICE] > budget:
+            if budget < np.inf and facts[node, SPENT] + facts[node, PRICE] > budget:
                 break
             if kind == STATES or (kind == DRAWN and step >= draws.shape[1]):
                 break
             feature = links[node, FEATURE]
             n_values = offsets[feature + 1] - offsets[feature]
             if kind == CODED:
-                code = np.int64(codes[feature, row])
+                code = np.int64(codes[feature, t])
             elif kind == DRAWN:
-                code = draw_code(draws[row, step], truth, nodes.pool_logs, links[node, CHILD], n_values)
+                code = draw_code(draws[t, step], truth, nodes.pool_logs, links[node, CHILD], n_values)
             else:
-                value = fetch(place, dense, data, indices, indptr, row, columns[feature])
+                value = fetch(place, dense, data, indices, indptr, rows[t], columns[feature])
                 code = bin_of(value, edges, edge_offsets[feature], edge_offsets[feature + 1], missing[feature])
-            node = follow(node, code, nodes, n_values)
-            if node < 0:
-                return row
+            if kind == SCOUTS:
+                after = children[links[node, CHILD] + (code if 0 <= code < n_values else n_values)]
+                if not 0 <= after < known_states:
+                    break
+            else:
+                after = follow(node, code, nodes, n_values)
+                if after < 0:
+                    return t
+            node = after
             step += 1
-        ends[row] = node
+        ends[t] = node
     return last
 
 
 @njit(nogil=True, cache=True)
-def results(ends, first, last, nodes, regrets, outcomes):
-    """What each row was decided, asked and charged; see :class:`etana.kernels.walk.Outcomes`."""
+def results(ends, first, last, rows, nodes, regrets, outcomes):
+    """What each traveller was decided, asked and charged, by the number of its row; see
+    :class:`etana.kernels.walk.Outcomes`."""
     labels, asked, spent, posteriors = outcomes
-    for row in range(first, last):
-        node = ends[row]
+    for t in range(first, last):
+        node, row = ends[t], rows[t]
         normalise(nodes.logs[node], posteriors[row])
         labels[row] = decide(posteriors[row], regrets)
         asked[row], spent[row] = nodes.links[node, DEPTH], nodes.facts[node, SPENT]

@@ -357,12 +357,13 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
     weights, current, prior = scoring
     codes, n, n_classes, starts = voters.codes, voters.codes.size, prior.size, alike.starts
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty((1, n_classes))
-    apart, ends, most = np.empty(n, columns.dtype), np.empty_like(starts), 0
-    scratch, only = _Scratch(least, apart, np.empty(n + 1, np.int32), found), np.full(1, k)
+    apart, ends, most = np.empty(n, columns.dtype), np.empty(starts.size, np.int64), 0
+    scratch, only = _Scratch(least, apart, np.empty(n + 1, np.int32), found), np.empty(1, np.int64)
+    only[0] = k
     for group in range(starts.size - 1):
         most = max(most, starts[group + 1] - starts[group])
     size = n if most > k else 0
-    runs = _Runs(np.empty(size, np.int64), np.empty(size, np.int64), np.empty_like(starts),
+    runs = _Runs(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(starts.size, np.int64),
                  np.empty(size, columns.dtype), np.empty(size, np.int64), np.empty((size, n_classes)))  # fmt: skip
     for f in range(first, last):
         lo, hi = offsets[features[f]], offsets[features[f] + 1]
@@ -427,8 +428,9 @@ def leave_one_out(hood, near, sizes, first, last, votes):
     """``votes[i, s]`` (N,) of the ``sizes[s]`` nearest of row i in ``first`` to ``last``, itself left out; sizes
     ascending."""
     distances, columns, voters = hood
-    n, most = distances.shape[0], sizes.max()
-    apart, nothing = np.empty(n, columns.dtype), np.zeros((1, n), columns.dtype)
+    n, most, only = distances.shape[0], sizes[sizes.size - 1], np.int64(0)
+    apart, nothing = np.empty(n, columns.dtype), np.empty((1, n), columns.dtype)
+    clear(nothing[only])
     scratch = _Scratch(
         np.empty(most, columns.dtype), np.empty(n, columns.dtype), np.empty(n + 1, np.int32),
         np.empty((2, votes.shape[2])),
@@ -437,7 +439,7 @@ def leave_one_out(hood, near, sizes, first, last, votes):
         sure = True
         for s in range(sizes.size):
             sure = sure and _among_near(
-                near.distances[i], near.rows[i], near.reach[i], nothing, 0, 1, voters, i, sizes[s], scratch,
+                near.distances[i], near.rows[i], near.reach[i], nothing, only, only + 1, voters, i, sizes[s], scratch,
                 votes[i, s],
             )  # fmt: skip
         if not sure:
@@ -453,7 +455,8 @@ def nearest(distances, added, columns, voters, k, votes):
     ``distances`` (m, n) to the training rows are first brought up to date with the feature whose encoded values are
     ``added`` (m, w) for the new rows and ``columns`` (w, n) for the training rows.
     """
-    n, only = distances.shape[1], np.full(1, k)
+    n, only = distances.shape[1], np.empty(1, np.int64)
+    only[0] = k
     scratch = _Scratch(
         np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(n + 1, np.int32),
         np.empty((2, votes.shape[1])),

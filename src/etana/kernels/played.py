@@ -39,7 +39,7 @@ def make_stages(stages: int, instances: int, levels: int) -> PlayedStages:
     return PlayedStages(np.empty(shape), np.empty(shape, dtype=np.int64), np.empty((stages + 1, levels + 1)))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def play(start, likely, features, first, regrets, per_level, stages, beliefs):
     """Play these features, the stages after the first so many, from the beliefs ``start`` (N, n) there.
 

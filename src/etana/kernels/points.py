@@ -123,7 +123,7 @@ def features(beliefs, logs, regrets, pairs, out):
             out[base + 2 * r + 1, s] = both
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def fitted_costs(lanes, coefficients, pairs, left):
     """The fitted cost to go of the first ``left`` beliefs, whose ``stop`` is known, into ``value``."""
     beliefs, logs, large, _, stop, value = lanes
@@ -146,7 +146,7 @@ def fitted_costs(lanes, coefficients, pairs, left):
             value[s] += p * q * (c / (p + q + 1e-300) + d)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def answered(parents, likelihoods, log_likelihoods, left, children):
     """The first ``left`` beliefs after an answer with these likelihoods (N,), and the chance of it."""
     beliefs, logs, mass, log_mass = children.beliefs, children.logs, children.mass, children.value

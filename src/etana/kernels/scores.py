@@ -10,7 +10,7 @@ from etana.kernels.compiling import njit
 
 
 class Entries(NamedTuple):
-    """Room for the parts between which a column may be cut; see :func:`boundary_parts`.
+    """Room for the parts between which a column may be cut; see :func:`supervised_cuts`.
 
     ``classes`` int64 and ``weights`` float64 have room for every class in every fine bin, ``starts`` and ``firsts``,
     int64, for one more than there are fine bins.
@@ -114,7 +114,7 @@ def xlogx(x, table):
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True)
 def best_cut(classes, weights, starts, first, last, table, sides):
     """The cut of parts first..last-1 that leaves least class information, if its gain pays for itself.
 
@@ -168,12 +168,18 @@ def best_cut(classes, weights, starts, first, last, table, sides):
 
 
 @njit(nogil=True, cache=True)
-def boundary_parts(histogram, fine, classes, weights, starts, firsts):
-    """Fine bins as lists of classes; neighbours that hold one and the same class are one part.
+def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
+    """Fine edges to keep: the range whose cut gains most is cut first, while cuts pay and room is left.
 
-    The best cut never lies inside such a part (Fayyad and Irani's theorem). ``firsts`` are their first fine bins.
+    ``histogram`` float64 (>= fine, N) are the weights by fine bin and class, which become those of the bins between
+    the edges that are kept; ``table`` is x log2 x of whole numbers, ``kept`` int64 (>= most - 1,) takes the result, the
+    number of which is returned; at most ``most`` bins are made.
+
+    Neighbouring fine bins that hold one and the same class are one part: the best cut never lies inside it (Fayyad and
+    Irani's theorem).
     """
-    parts, e, alone = 0, 0, -1
+    classes, weights, starts, firsts = entries
+    parts, e, alone = np.int64(0), 0, -1
     for b in range(fine):
         begin, seen, only = e, 0, -1
         for i in range(histogram.shape[1]):
@@ -190,18 +196,21 @@ def boundary_parts(histogram, fine, classes, weights, starts, firsts):
             parts += 1
             alone = only if seen == 1 else -1
     starts[parts], firsts[parts] = e, fine
-    return parts
+    n_kept, first = cut_parts(entries, parts, most, table, sides, kept), 0
+    for p in range(n_kept + 1):
+        last = kept[p] + 1 if p < n_kept else fine
+        for i in range(histogram.shape[1]):
+            histogram[p, i] = histogram[first, i]
+            for b in range(first + 1, last):
+                histogram[p, i] += histogram[b, i]
+        first = last
+    return n_kept
 
 
 @njit(nogil=True, cache=True)
-def supervised_cuts(histogram, fine, most, table, entries, sides, kept):
-    """Fine edges to keep: the range whose cut gains most is cut first, while cuts pay and room is left.
-
-    ``histogram`` float64 (>= fine, N) are the weights by fine bin and class, ``table`` is x log2 x of whole numbers,
-    ``kept`` int64 (>= most - 1,) takes the result, the number of which is returned; at most ``most`` bins are made.
-    """
+def cut_parts(entries, parts, most, table, sides, kept):
+    """Cuts of so many parts; ``firsts`` of the entries are the first fine bins of each, ``kept`` the edges before."""
     classes, weights, starts, firsts = entries
-    parts = boundary_parts(histogram, fine, classes, weights, starts, firsts)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     place, gain = np.empty(most, np.int64), np.empty(most)
     begins[0], ends[0], ranges = 0, parts, 1

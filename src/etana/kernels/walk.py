@@ -14,7 +14,7 @@ from etana.kernels.compiling import njit
 from etana.kernels.copying import copy
 from etana.kernels.rules import decide, interval_stops, normalise, rule_stops
 
-DENSE, CSR, CSC = range(3)
+DENSE, CSR, CSC, TURNED = range(4)
 
 FEW_EDGES = 32
 BLOCK = 128  # rows that walk side by side
@@ -26,8 +26,9 @@ class Storage(NamedTuple):
     Attributes
     ----------
     kind : int
-        ``DENSE``, ``CSR`` or ``CSC``.
+        ``DENSE``, ``CSR`` or ``CSC``; for :func:`fetch` also ``TURNED``, dense columns as rows.
     dense : float32 or float64 (n, ..)
+        (.., n) where it is turned.
     data, indices, indptr : arrays
         Of a sparse matrix, indices sorted.
     columns : int64 (K,)
@@ -132,6 +133,8 @@ def fetch(storage, dense, data, indices, indptr, row, column):
     """One value of the matrix, whichever way it is stored."""
     if storage == DENSE:
         return np.float64(dense[row, column])
+    if storage == TURNED:
+        return np.float64(dense[column, row])
     if storage == CSR:
         return sparse_value(data, indices, indptr[row], indptr[row + 1], column)
     return sparse_value(data, indices, indptr[column], indptr[column + 1], row)

@@ -25,7 +25,7 @@ from etana.table import Table
 __all__ = ["LEAST_ROWS", "find_identifiers", "likely_identifiers", "resolve_identifiers", "warn_of_identifiers"]
 
 LEAST_ROWS = 20
-_FIRST = 64  # rows that rule most columns out
+_FEW, _FIRST = 8, 64  # rows that rule most columns out, and nearly all
 # "id" stands alone or ends the name as a word of its own; "paid" and "solid" do not count, "PatientID" does.
 _WORD = re.compile(r"(^|[\W_])(id|index|row|rownum|rowid)$|^unnamed: 0$", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](ID|Id)$")
@@ -59,13 +59,16 @@ def _rising(table: Table, first: np.ndarray) -> np.ndarray:
         numeric = np.flatnonzero(table.stored(np.ones(table.n_rows)) >= table.n_rows - 1)
     if not numeric.size:
         return numeric
-    part = table.rows(first[first < table.n_rows])
-    found: list[int] = []
-    for columns in np.array_split(numeric, max(numeric.size // 4096, 1)):
-        with np.errstate(invalid="ignore"):  # of infinities, which are no numbers of rows
-            steps = np.diff(part.block(columns), axis=0) if columns.size else np.empty((0, 0))
-        found += columns[(steps > 0).all(axis=0) | (steps < 0).all(axis=0)].tolist()
-    return np.array(found, dtype=np.int64)
+    for rows in (first[:_FEW], first):
+        part, found = table.rows(rows[rows < table.n_rows]), [numeric[:0]]
+        for columns in np.array_split(numeric, max(numeric.size // 4096, 1)):
+            with np.errstate(invalid="ignore"):  # of infinities, which are no numbers of rows
+                steps = np.diff(part.block(columns), axis=0)
+            found.append(columns[(steps > 0).all(axis=0) | (steps < 0).all(axis=0)])
+        numeric = np.concatenate(found)
+        if not numeric.size:
+            break
+    return numeric
 
 
 def _numbers_rows(table: Table, column: int, named: bool) -> bool:

@@ -23,10 +23,10 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
-from etana.judgement import Judgement, error_of_mean
+from etana.judgement import HeldOutRows, Judgement, error_of_mean
 from etana.kernels import choice
 from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys, sample_rows
-from etana.learning.temperature import Paid, coolest
+from etana.learning.temperature import coolest
 from etana.learning.walks import Walks, fit_rule
 from etana.likelihood import Counts, effective_rows
 from etana.policies.instance_choice import ASK_ON, InstanceChoice, scale_of
@@ -157,7 +157,7 @@ class FittedChoice:
     policy: InstanceChoice
     way: Way
     costs: dict[Way, float]
-    paid: Paid | None
+    paid: HeldOutRows | None
 
     @property
     def judgement(self) -> Judgement | None:
@@ -316,11 +316,11 @@ class _HeldOutWalks:
         self.weights = np.concatenate([part.weights for part in paths.held_out])
         self.n_rows = paths.n_rows
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
-        self._known: dict[tuple[Way, float], tuple[Paid, np.ndarray]] = {}
+        self._known: dict[tuple[Way, float], tuple[HeldOutRows, np.ndarray]] = {}
         self._first = first
         self._cheapest: dict[bool, tuple[float, tuple[float, float]]] = {}
 
-    def paid(self, way: Way, temperature: float) -> Paid:
+    def paid(self, way: Way, temperature: float) -> HeldOutRows:
         """What each row pays, features and mistakes, with the rule that is best for these walks."""
         return self._walked(way, temperature)[0]
 
@@ -330,16 +330,16 @@ class _HeldOutWalks:
 
     def choose(self, ways: list[Way], temperature: float) -> tuple[Way, dict[Way, float]]:
         """The way to take, and the mean cost of each."""
-        paid = {way: self.paid(way, temperature).costs for way in ways}
+        paid = {way: self.paid(way, temperature).paid for way in ways}
         best = cheapest_way(paid, self.weights, self.n_rows)
         return best, {way: float(np.average(paid[way], weights=self.weights)) for way in ways}
 
-    def _walked(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
+    def _walked(self, way: Way, temperature: float) -> tuple[HeldOutRows, np.ndarray]:
         if (way, temperature) not in self._known:
             self._known[way, temperature] = self._walk(way, temperature)
         return self._known[way, temperature]
 
-    def _walk(self, way: Way, temperature: float) -> tuple[Paid, np.ndarray]:
+    def _walk(self, way: Way, temperature: float) -> tuple[HeldOutRows, np.ndarray]:
         parts: dict[int, Walks] = {}
         graphs: dict[int, Graph] = {}
         # What plans do not see is worth what information and the rule make of it.
@@ -359,7 +359,7 @@ class _HeldOutWalks:
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
         stops, decided = walks.stops(rule), walks.decided(rule)
         costs = scale * walks.costs(rule, self.truth, self.mistakes / scale)
-        judged = Paid(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows)
+        judged = HeldOutRows(costs, stops, decided == self.truth, self.nothing, self.weights, self.n_rows)
         if not way.levels:
             self._remember(way.m, temperature, costs, [graphs[fold] for fold in range(len(graphs))])
         return judged, beyond if way.levels else rule

@@ -28,10 +28,9 @@ _DIGITS = 6  # of posteriors: what tells rows apart must not hang on the last bi
 
 def judge_walks(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> Judgement | None:
     """What rows pay at these prices that neither classifiers nor stopping rule had seen; None of a single row."""
-    weights = learnt.walks[0].weights
-    if weights.size < 2:
+    if learnt.walks[0].weights.size < 2:
         return None
-    return Judgement.of_rows(*take_through(learnt, prices, mistakes), weights, effective_rows(weights))
+    return take_through(learnt, prices, mistakes).judgement()
 
 
 def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndarray) -> HeldOutRows:
@@ -48,7 +47,7 @@ def take_through(learnt: LearntRegions, prices: ResolvedCosts, mistakes: np.ndar
         spent, asked[held], decided = _walk(_part(learnt, held, priors), tree)
         paid[held], right[held] = spent + mistakes[codes[held], decided], codes[held] == decided
         nothing[held] = mistakes[codes[held], (priors[0] @ mistakes).argmin()]
-    return HeldOutRows(paid, asked, right, nothing)
+    return HeldOutRows(paid, asked, right, nothing, first.weights, effective_rows(first.weights))
 
 
 def _shares(learnt: LearntRegions, region: int, rows: np.ndarray, n_classes: int) -> np.ndarray:

@@ -2,15 +2,17 @@
 
 A node has rows that came here and columns that they know. It is either a region with an order of its own, or is split
 on a *gate* (:mod:`etana.learning.gates`), which is then asked next. A split is tried on at most :data:`_TRIED_ROWS`
-rows: orders and classifiers are learnt for the whole and for both halves, and what held-out rows really pay decides. It
-is kept only where the halves pay less by more than :data:`_CLEAR` standard errors of the difference, so that no gate is
-invented. The halves are then tried in the same way. When the splits are settled, regions are learnt from all their
-rows.
+rows: orders and classifiers are learnt for the whole and for both halves, and what held-out rows really pay decides.
+Where the halves pay less by more than :data:`_CLEAR` standard errors of the difference, the price of the gate left out,
+they are tried in the same way. The split, with all that is split behind it, is kept where rows then pay less by as
+much, prices of gates included: so no gate is invented, and none is missed whose worth shows only behind others. When
+the splits are settled, regions are learnt from all their rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +89,7 @@ def learn_regions(training: PrefixRows, settings: PrefixSettings, splits: bool, 
     quick = replace(settings, nested=False, members=_TRIED_MEMBERS, search_rows=_TRIED_SEARCH, pairs=False)
     if splits:
         tried = training.take(sample_rows(training.codes, _TRIED_ROWS, training.keys))
-        root = _grow(tried, quick, tell, ())
+        root, _ = _grow(tried, quick, tell, (), _paid(tried, quick, ()))
     regions: list[Region] = []
     walks: list[LearntPrefixes] = []
     held: list[np.ndarray] = []
@@ -148,37 +150,59 @@ def _within(training: PrefixRows, gate: Gate, rows: np.ndarray) -> np.ndarray:
     return inside(values, gate.least, gate.most)
 
 
-def _grow(training: PrefixRows, settings: PrefixSettings, tell: Tell, known: tuple[int, ...]) -> _Node:
-    """Split as long as held-out rows pay less for it."""
-    leaf = _Node(known)
+def _grow(
+    training: PrefixRows, settings: PrefixSettings, tell: Tell, known: tuple[int, ...], whole: np.ndarray
+) -> tuple[_Node, np.ndarray]:
+    """Split as long as held-out rows would pay less if gates were free, and keep what pays less though they are not.
+
+    Several gates may be needed before the first is worth its price. ``whole`` (n,) is what rows pay where nothing is
+    split; returned with the node is what they pay by it.
+    """
+    leaf = _Node(known), whole
     gates = _gates(training, known) if len(known) < _DEEPEST else []
     if not gates:
         return leaf
     tell(f"{len(known)} splits, {len(gates)} to be tried")
-    # Gates that have done their work take no part in a trial: they would only make neighbours of rows that are none.
-    whole = _paid(_without(training, known), settings, (), known)
-    every = np.arange(training.codes.size)
-    best: tuple[float, Gate] | None = None
-    for gate in gates:
-        within = _within(training, gate, every)
-        price = training.prices.price_of(gate.feature, known)
-        halves = np.empty(every.size)
-        for side in (within, ~within):
-            bought = (*known, gate.feature)
-            halves[side] = price + _paid(_without(training.take(every[side]), bought), settings, (), bought)
-        less, counted = whole - halves, training.weights
-        mean = float(np.average(less, weights=counted))
-        # Where few rows have most of the weight, few rows say that the split pays.
-        error = error_of_mean(less, counted, effective_rows(counted))
-        if mean > _CLEAR * error and (best is None or mean > best[0]):
-            best = mean, gate
-    if best is None:
+    trials = [_Trial.of(training, settings, known, gate) for gate in gates]
+    hopeful = [trial for trial in trials if _clearly_less(trial.paid, whole, training.weights)]
+    if not hopeful:
         return leaf
-    gate = best[1]
-    within, onward = _within(training, gate, every), (*known, gate.feature)
-    return _Node(
-        known, gate, *(_grow(training.take(every[side]), settings, tell, onward) for side in (within, ~within))
+    gate, price, within, paid = min(
+        hopeful, key=lambda trial: trial.price + np.average(trial.paid, weights=training.weights)
     )
+    onward, halves = (*known, gate.feature), []
+    for side in (np.flatnonzero(within), np.flatnonzero(~within)):
+        half, paid[side] = _grow(training.take(side), settings, tell, onward, paid[side])
+        halves.append(half)
+    paid += price
+    return (_Node(known, gate, *halves), paid) if _clearly_less(paid, whole, training.weights) else leaf
+
+
+class _Trial(NamedTuple):
+    """A gate, its price, which rows lie inside, and what each row pays in its half, (n,), for what is asked there."""
+
+    gate: Gate
+    price: float
+    within: np.ndarray
+    paid: np.ndarray
+
+    @classmethod
+    def of(cls, training: PrefixRows, settings: PrefixSettings, known: tuple[int, ...], gate: Gate) -> _Trial:
+        """Split the rows, and let both halves walk."""
+        every, bought = np.arange(training.codes.size), (*known, gate.feature)
+        within, paid = _within(training, gate, every), np.empty(every.size)
+        for side in (within, ~within):
+            # Gates that have done their work take no part in a trial: they would only make neighbours of rows that
+            # are none.
+            paid[side] = _paid(_without(training.take(every[side]), bought), settings, (), bought)
+        return cls(gate, training.prices.price_of(gate.feature, known), within, paid)
+
+
+def _clearly_less(paid: np.ndarray, whole: np.ndarray, weights: np.ndarray) -> bool:
+    less = whole - paid
+    # Where few rows have most of the weight, few rows say that the split pays.
+    error = error_of_mean(less, weights, effective_rows(weights))
+    return float(np.average(less, weights=weights)) > _CLEAR * error
 
 
 def _gates(training: PrefixRows, known: tuple[int, ...]) -> list[Gate]:

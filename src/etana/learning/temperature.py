@@ -23,8 +23,8 @@ import numpy as np
 from etana.beliefs.naive_bayes import NaiveBayes
 from etana.binning import Binner
 from etana.costs import ResolvedCosts
-from etana.judgement import Judgement, error_of_mean
-from etana.learning.folds import TrainingRows, deal_folds, in_folds, row_keys, sample_rows
+from etana.judgement import HeldOutRows
+from etana.learning.folds import deal_folds, in_folds, row_keys, sample_rows
 from etana.likelihood import Counts, effective_rows, tempered
 from etana.model import Model
 from etana.ordering import choose_order
@@ -32,7 +32,7 @@ from etana.policies import PointsSolver, solver_for
 from etana.policies.fixed_order import FixedOrder, problem_of
 from etana.table import Table
 
-__all__ = ["TEMPERATURES", "Paid", "TemperedRows", "coolest", "hold_out"]
+__all__ = ["TEMPERATURES", "TemperedRows", "coolest", "hold_out"]
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.5)
 _FOLDS = 5
@@ -44,29 +44,7 @@ _DEEPEST = 64  # features that are asked of held-out rows
 _POINTS, _REACH = 300, 3e-3  # what a policy is worth is seen from the rows: it needs neither polish nor certificate
 
 
-class Paid(NamedTuple):
-    """What each held-out row paid, features and mistakes, how many features it was asked, whether it was decided
-    right, what it pays if nothing is asked, and its weight; rows that were dealt twice are counted once in ``n_rows``.
-    """
-
-    costs: np.ndarray
-    asked: np.ndarray
-    right: np.ndarray
-    nothing: np.ndarray
-    weights: np.ndarray
-    n_rows: float
-
-    def judgement(self) -> Judgement:
-        """Averages over the rows."""
-        return Judgement.of_rows(*self)
-
-    def above(self, other: Paid) -> tuple[float, float]:
-        """How much dearer than the same rows on another way, and one standard error of that."""
-        extra = self.costs - other.costs
-        return float(np.average(extra, weights=self.weights)), error_of_mean(extra, self.weights, self.n_rows)
-
-
-def coolest(walk: Callable[[float], Paid]) -> tuple[float, Paid]:
+def coolest(walk: Callable[[float], HeldOutRows]) -> tuple[float, HeldOutRows]:
     """The temperature to take, and what rows paid at it; ``walk`` lets them walk at a temperature."""
     first = best = walk(TEMPERATURES[0])
     chosen = TEMPERATURES[0]
@@ -82,11 +60,12 @@ def coolest(walk: Callable[[float], Paid]) -> tuple[float, Paid]:
 
 
 class TemperedFold(NamedTuple):
-    """Bins and counts of the other folds; the rows held out, and their classes. ``columns`` are those of the training
-    table that these tables have; None: all."""
+    """Bins, counts and likelihoods of the other folds; the rows held out, and their classes. ``columns`` are those of
+    the training table that these tables have; None: all."""
 
     binner: Binner
     counts: Counts
+    likelihoods: np.ndarray
     table: Table
     classes: np.ndarray
     columns: np.ndarray | None
@@ -111,15 +90,15 @@ class TemperedRows:
     def walk(
         self, temperature: float, priors_of: Callable[[np.ndarray], np.ndarray], ordering: Any, prices: ResolvedCosts,
         mistakes: np.ndarray, seed: int,
-    ) -> Paid:  # fmt: skip
+    ) -> HeldOutRows:  # fmt: skip
         """What the held-out rows pay at these prices."""
         # A search in each fold for each temperature would take as long as thirty fits.
         quick = "information" if isinstance(ordering, str) and ordering in ("auto", "cost") else ordering
         costs, asked, right, nothing = [], [], [], []
-        for binner, counts, table, truth, columns in self.folds:
+        for binner, counts, likelihoods, table, truth, columns in self.folds:
             own = prices if columns is None else prices.of(columns)
             priors = priors_of(counts.classes)
-            cells = tempered(counts.likelihoods(), counts.offsets, priors, temperature)
+            cells = tempered(likelihoods, counts.offsets, priors, temperature)
             order = choose_order(quick, counts, cells, priors, own, mistakes, seed).order[:_DEEPEST]
             beliefs = NaiveBayes(binner, cells, priors)
             solver = solver_for("auto", 2, seed) if priors.size == 2 else PointsSolver(_POINTS, _REACH, seed)
@@ -130,7 +109,7 @@ class TemperedRows:
             right.append(walked.labels == truth)
             nothing.append(mistakes[truth, (priors @ mistakes).argmin()])
         every = [np.concatenate(each) for each in (costs, asked, right, nothing)]
-        return Paid(every[0], every[1], every[2], every[3], self.weights, self.n_rows)
+        return HeldOutRows(every[0], every[1], every[2], every[3], self.weights, self.n_rows)
 
 
 def hold_out(
@@ -138,8 +117,8 @@ def hold_out(
     seed: int, every_column: bool = False,
 ) -> TemperedRows | None:  # fmt: skip
     """Folds of (table, classes, weights), binned and counted; None where there are too few rows. Bins that were given
-    stay for all folds; others are chosen again, for they have seen the labels. Columns of sparse tables that cannot
-    tell anything are left out unless ``every_column`` is needed."""
+    stay for all folds; others are chosen again, for they have seen the labels. Columns that cannot tell anything are
+    left out unless bins were given or ``every_column`` is needed."""
     table, classes, weights = rows
     kept = weights > 0
     if kept.sum() < _LEAST_ROWS or (np.bincount(classes, weights) > 0).sum() < 2:
@@ -151,23 +130,31 @@ def hold_out(
         chosen = index[sample_rows(classes[index], _MOST_ROWS, row_keys(table, seed)[index])]
     some = Table(table.dense, table.sparse, table._columns).rows(chosen)
     codes, counted = classes[chosen], weights[chosen]
-    folds, order = [], []
-    for learning, held in _dealt(some, codes, seed):
-        own = binner if bins_given else Binner(binner.method, binner.n_bins, binner.missing)
-        part, rest, quiet = (
-            TrainingRows(some.rows(learning), codes[learning], counted[learning]),
-            some.rows(held),
-            silent,
-        )
-        columns = None if bins_given or every_column else own.divisible(*part, n_classes)
-        if columns is not None:
-            part, rest = part._replace(table=part.table.some(columns)), rest.some(columns)
-            quiet = np.flatnonzero(np.isin(columns, silent))
-        count = Counts.of if bins_given else Counts.learn
-        counts = count(own, *part, n_classes).without(quiet)
-        folds.append(TemperedFold(own, counts, rest, codes[held], columns))
-        order.append(held)
-    return TemperedRows(folds, counted[np.concatenate(order)], effective_rows(counted))
+    held = [out for _, out in _dealt(some, codes, seed)]
+    # A row is in every fold but those that hold it out.
+    parts = np.tile(counted, (len(held), 1))
+    for part, out in zip(parts, held, strict=True):
+        part[out] = 0.0
+    learnt: list[tuple[Binner, np.ndarray, np.ndarray | None]]
+    if bins_given:
+        learnt = [(binner, binner.count(some, codes, part, n_classes), None) for part in parts]
+    else:
+        learnt = [*binner.fit_parts(some, codes, parts, n_classes, every_column)]
+    folds = [
+        _fold(one, some.rows(out), codes, out, part, silent) for one, out, part in zip(learnt, held, parts, strict=True)
+    ]
+    return TemperedRows(folds, counted[np.concatenate(held)], effective_rows(counted))
+
+
+def _fold(
+    learnt: tuple[Binner, np.ndarray, np.ndarray | None], rest: Table, classes: np.ndarray, held: np.ndarray,
+    weights: np.ndarray, silent: np.ndarray,
+) -> TemperedFold:  # fmt: skip
+    binner, cells, columns = learnt
+    if columns is not None:
+        rest, silent = rest.some(columns), np.flatnonzero(np.isin(columns, silent))
+    counts = Counts.in_bins(binner, cells, classes, weights).without(silent)
+    return TemperedFold(binner, counts, counts.likelihoods(), rest, classes[held], columns)
 
 
 def _dealt(table: Table, classes: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -86,18 +86,14 @@ class Walks:
         """The last state of each walk."""
         return np.cumsum(self.lengths) - 1
 
-    def going(self, rule: np.ndarray) -> np.ndarray:
-        """At which states (S,) a rule goes on, if there is something to ask."""
-        # The test of kernels.choice.stops, for all states at once. Not by BLAS: its threads would wait for one another.
-        return (np.einsum("sf,f->s", self.basis, rule) < 0) & (self.risks > self.prices) | (self.prices == 0)
+    def play(self, rule: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state at which a walk that has come to a state ends under a rule, (S,), and W_d, what it pays from there.
 
-    def ends(self, going: np.ndarray) -> np.ndarray:
-        """The state at which a walk that has come to a state ends, (S,), if it goes on at these states."""
-        # A walk stops at its last state at the latest: there was nothing more to ask.
-        stopped = ~going
-        stopped[self._last] = True
-        at = np.flatnonzero(stopped)
-        return np.repeat(at, np.diff(at, prepend=-1))
+        A walk stops where the rule says so, if there is something to pay, and at its last state at the latest.
+        """
+        ends, to_go = np.empty(self.risks.size, dtype=np.int64), np.empty(self.risks.size)
+        choice.walk_back(rule, self.basis, self.risks, self.prices, self.spent, self.lengths, ends, to_go)
+        return ends, to_go
 
     @cached_property
     def _first(self) -> np.ndarray:
@@ -106,7 +102,7 @@ class Walks:
 
     def _stopped(self, rule: np.ndarray) -> np.ndarray:
         """The state at which each walk stops under a rule."""
-        return self.ends(self.going(rule))[self._first]
+        return self.play(rule)[0][self._first]
 
     def stops(self, rule: np.ndarray) -> np.ndarray:
         """Position at which each walk stops under a rule."""
@@ -134,44 +130,33 @@ def fit_rule(walks: Walks, counted: np.ndarray | None = None) -> np.ndarray:
     # Free features are asked whatever the rule says, so their states teach it nothing.
     charged = walks.prices > 0
     charged[walks._last] = False
-    paid = np.flatnonzero(charged)
-    if not paid.size:
+    if not charged.any():
         return ASK_ON.copy()
-    basis, risks = walks.basis[paid], walks.risks[paid]
     share = np.ones(walks.lengths.size) if counted is None else counted / counted.mean()
-    states = np.repeat(share, walks.lengths)[paid]
+    states = np.where(charged, np.repeat(share, walks.lengths), 0.0)
     # What remains to be paid varies about as much as the risk there; near certainty, where stops are decided, small
     # differences count. 0.02 keeps states that are all but certain from counting for everything.
-    weights = np.sqrt(states / (risks + 0.02))
-    weighted = basis * weights[:, None]
+    weights = states / (walks.risks + 0.02)
+    weighted = walks.basis * np.sqrt(weights)[:, None]
     # The ridge is counted in walks: states of one walk are not independent of each other.
-    ridge = _RIDGE * states.sum() / walks.lengths.size * np.eye(basis.shape[1])
-    gram = weighted.T @ weighted + ridge
+    ridge = _RIDGE * states.sum() / walks.lengths.size * np.eye(weighted.shape[1])
+    gram, sums = weighted.T @ weighted + ridge, np.empty(weighted.shape[1])
     # The first round asks as long as the next feature could pay at all.
-    going = (walks.risks > walks.prices) | (walks.prices == 0)
-    to_go = _to_go(walks, going)
+    ends, to_go = walks.play(ASK_ON)
     best, least = None, np.inf
     for _ in range(_ROUNDS):
         # Longstaff and Schwartz: costs to go are those of the walks themselves; only the decision is taken by the fit.
-        extra = walks.prices[paid] + to_go[paid + 1] - risks
-        rule = np.linalg.solve(gram, np.einsum("sf,s->f", weighted, extra * weights))
-        before, going = going, walks.going(rule)
-        to_go = _to_go(walks, going)
+        choice.sum_extra(walks.basis, weights, walks.risks, walks.prices, to_go, sums)
+        rule = np.linalg.solve(gram, sums)
+        before, (ends, to_go) = ends, walks.play(rule)
         cost = np.average(to_go[walks._first], weights=share)
         # Rounds need not come closer and closer; the best rule met is kept.
         if cost < least:
             best, least = rule, cost
-        if np.array_equal(going, before):
+        if np.array_equal(ends, before):
             break  # all rounds that would follow are this one again
     assert best is not None
     return best
-
-
-def _to_go(walks: Walks, going: np.ndarray) -> np.ndarray:
-    """W_d: what each state of each walk pays from there, if it goes on at these states."""
-    ends = walks.ends(going)
-    # What was spent at the end less what was spent here are the prices in between.
-    return walks.risks[ends] + (walks.spent[ends] - walks.spent)
 
 
 def follow(beliefs: Beliefs, policy: InstanceChoice, table: Table) -> Walks:

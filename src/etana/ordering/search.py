@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from etana.costs import ResolvedCosts
 from etana.kernels import played as kernel
@@ -82,10 +81,8 @@ def search_order(
     reached = int((policy.expectation.reach[1:] >= _REACH).sum())
     places = min(reached + _MORE, _MOST_PLACES, start.size)
     window = _window([start, *starts], places)
-    # Thousands of small products: threads inside each would only wait for one another.
-    with threadpool_limits(limits=1, user_api="blas"):
-        trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
-        found = _improve(window, places, prices, trials, _trials_left(priors.size))
+    trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
+    found = _improve(window, places, prices, trials, _trials_left(priors.size))
     order = np.concatenate([found, start[~np.isin(start, found)]])
     found_policy = model.solve(order)
     return Ordered(order, found_policy) if found_policy.costs_less(policy) else Ordered(start, policy)
@@ -164,6 +161,8 @@ def _improve(window: np.ndarray, places: int, prices: ResolvedCosts, trials: _Tr
     stages = places + _BEYOND
     trials.keep(window[:stages])
     cost, pays = trials.cost(window[:stages]), True
+    # Trials come again in the next sweep. What must be beaten only falls, so that what was given up stays so.
+    known: dict[bytes, float] = {}
     while pays:
         pays = False
         for place in range(places):
@@ -172,7 +171,8 @@ def _improve(window: np.ndarray, places: int, prices: ResolvedCosts, trials: _Tr
             left -= len(moved)
             least, best = cost * (1 - _GAIN), None
             for trial in moved:
-                tried = trials.cost(trial[:stages], least)
+                key = trial[:stages].tobytes()
+                tried = known[key] = known[key] if key in known else trials.cost(trial[:stages], least)
                 if tried < least:
                     least, best = tried, trial
             if best is not None:
@@ -198,8 +198,8 @@ def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedC
 
 
 def _moved(window: np.ndarray, taken: list[int], place: int) -> np.ndarray:
-    kept = np.delete(window, taken)
-    return np.concatenate([kept[:place], window[taken], kept[place:]])
+    order = [k for k in range(window.size) if k not in taken]
+    return window[order[:place] + taken + order[place:]]
 
 
 def _changed(stages: np.ndarray, kept: np.ndarray) -> tuple[int, int]:
@@ -208,10 +208,10 @@ def _changed(stages: np.ndarray, kept: np.ndarray) -> tuple[int, int]:
     changed = (stages != kept).nonzero()[0]
     if not changed.size:
         return 0, 0
+    first, last = int(changed[0]), int(changed[-1]) + 1
     # Where a new feature came in, beliefs differ to the end.
-    moved = set(stages[changed].tolist()) == set(kept[changed].tolist())
-    again = int(changed[-1]) + 1 if moved else stages.size
-    return int(changed[0]), again
+    moved = set(stages[first:last].tolist()) == set(kept[first:last].tolist())
+    return first, last if moved else stages.size
 
 
 class _Solved:

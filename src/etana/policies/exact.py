@@ -122,7 +122,9 @@ class RoughBounds:
         x, scale = like._coordinate(problem.priors[None, :])
         self._prior, self._unit, self._floor = float(x[0]), float(scale[0]), problem.floor_cost
         self._least, self._ends = _CORNER * like.at_stake, like._terminal(None)
-        self._held, self._other = (kernel.Held(*np.empty((4, _ROUGH_POINTS))) for _ in range(2))
+        self._points = np.empty((4, _ROUGH_POINTS))
+        self._held, self._other = kernel.Held(*self._points), kernel.Held(*np.empty((4, _ROUGH_POINTS)))
+        self._scrap = np.empty((problem.n_features, 2))
         self._room = _room(_ROUGH_POINTS)
 
     def stages(self, order: np.ndarray, prices: np.ndarray) -> kernel.Stages:
@@ -150,24 +152,34 @@ class RoughBounds:
             return -np.inf
         behind = self._kept[rung][same]
         m = behind.shape[1]
-        for part, known in zip(self._held, behind, strict=True):
-            part[:m] = known
+        self._points[:, :m] = behind
         m = self._back_up(stages, 0, same, m, self.tolerances[rung])
-        return float(np.interp(self._prior, self._held.xs[:m], self._held.vs[:m])) * self._unit + self._floor
+        return _chord(self._held, m, self._prior) * self._unit + self._floor
 
     def _back_up(self, stages: kernel.Stages, start: int, end: int, m: int, tolerance: float) -> int:
         precision = kernel.Precision(_FIRST_TAU * tolerance, self._least)
-        scrap = np.empty((end, 2))
-        return kernel.backward(stages, start, end, self._held, m, self._other, self._room, precision, scrap)[0]
+        return kernel.backward(stages, start, end, self._held, m, self._other, self._room, precision, self._scrap)[0]
 
     def _copied(self, m: int) -> np.ndarray:
-        return np.array([part[:m] for part in self._held])
+        return self._points[:, :m].copy()
 
 
 def _room(points: int) -> kernel.Room:
     """Scratch for functions of so many breakpoints."""
     at0, at1 = np.empty((2, points))
     return kernel.Room(at0, at1, np.empty(_GUIDE, dtype=np.int64), np.empty((256, 10)))
+
+
+def _segment(held: kernel.Held, m: int, x: float) -> int:
+    """The breakpoint before x."""
+    return min(max(int(held.xs[:m].searchsorted(x, side="right")) - 1, 0), m - 2)
+
+
+def _chord(held: kernel.Held, m: int, x: float) -> float:
+    """The lower function at x."""
+    s = _segment(held, m, x)
+    (a, b), (low, high) = held.xs[s : s + 2].tolist(), held.vs[s : s + 2].tolist()
+    return (high - low) / (b - a) * (x - a) + low
 
 
 def _begin(held: kernel.Held, xs: np.ndarray, vs: np.ndarray) -> int:
@@ -284,10 +296,9 @@ class _Induction:
 
     def _read(self, held: kernel.Held, m: int) -> tuple[float, float]:
         """The lower and the upper function at the prior."""
-        x = self._prior
-        s = int(np.clip(np.searchsorted(held.xs[:m], x, side="right") - 1, 0, m - 2))
+        s, x = _segment(held, m, self._prior), self._prior
         plans = held.up0[s : s + 2] * (1.0 - x) + held.up1[s : s + 2] * x
-        return float(np.interp(x, held.xs[:m], held.vs[:m])), float(plans.min())
+        return _chord(held, m, x), float(plans.min())
 
     def _terminal(self, prices: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Breakpoints of g, or of the smaller of g and one further price."""

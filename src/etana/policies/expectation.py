@@ -133,9 +133,10 @@ def _follow_tree(problem: Problem, policy: StoppingPolicy) -> Expectation | None
             stop[:] = True
         beliefs = np.empty((int(stop.sum()), n))
         rules.normalise_rows(logs[stop], beliefs)
-        for given, choice in zip(chance[stop], policy.decide(beliefs) if len(beliefs) else (), strict=True):
-            class_cost += given * (spent + problem.misclassification_costs[:, choice])
-            class_asked += given * k
+        if len(beliefs):
+            ended, decided = chance[stop], policy.decide(beliefs)
+            class_cost = _added(class_cost, ended * (spent + problem.misclassification_costs.T[decided]))
+            class_asked = _added(class_asked, ended * k)
         if stop.all():
             break
         delta = problem.stage(k)
@@ -151,6 +152,11 @@ def _follow_tree(problem: Problem, policy: StoppingPolicy) -> Expectation | None
         spent += problem.feature_costs[k]
     p = problem.priors
     return Expectation(float(p @ class_cost), float(p @ class_asked), class_cost, class_asked, reach, 0.0, 0.0)
+
+
+def _added(total: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """The total with terms (n, N) added one after the other."""
+    return np.add.reduce(np.concatenate([total[None, :], terms]), axis=0)
 
 
 def _simulate(problem: Problem, policy: StoppingPolicy, seed: int, draws: int) -> Expectation:

@@ -24,7 +24,7 @@ from etana.beliefs.path_counts import PathCounts, PathKnowledge
 from etana.costs import ResolvedCosts
 from etana.errors import InputError
 from etana.kernels import choice as kernel
-from etana.kernels.choice import ChoiceTerms, Offers
+from etana.kernels.choice import ChoiceTerms, Offers, Scratch
 from etana.kernels.rules import stop_cost
 from etana.policies.base import Askable, Move, Policy
 from etana.policies.expectation import Expectation
@@ -137,7 +137,7 @@ class InstanceChoice(Policy):
         """The same, worked out once for the beliefs that the policy is used with."""
         known = self.__dict__.get("_ranked")
         if known is None or known[0] is not beliefs.evidence:
-            known = beliefs.evidence, self.offers(beliefs.evidence.radius.max(axis=1, initial=0.0))
+            known = beliefs.evidence, self.offers(beliefs.evidence.radius.max(axis=0, initial=0.0))
             self.__dict__["_ranked"] = known
         return known[1]
 
@@ -247,10 +247,10 @@ class InstanceChoice(Policy):
         evidence, rows = knowledge.beliefs.evidence, knowledge.rows[0]
         offers = self._offers_over(knowledge.beliefs)
         used, bought = self._bought(knowledge, situation, offers)
-        cells = np.empty((kernel.widest(evidence.offsets), belief.size))
+        scratch = Scratch.over(evidence, offers.n_groups)
         depth, terms = len(situation.asked(knowledge)), self._terms(situation)
         feature, stop = kernel.settle(
-            belief, used, bought, depth, rows, rows.size, evidence, offers, terms, cells, facts
+            belief, used, bought, depth, rows, rows.size, evidence, offers, terms, scratch, facts
         )
         if len(memory) >= _REMEMBERED:
             memory.clear()

@@ -44,7 +44,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from etana.errors import InputError
 from etana.kernels import points as kernel
@@ -52,6 +51,7 @@ from etana.kernels.rules import ALPHA, FITTED, NEVER
 from etana.parameters import check_parameters, number, whole
 from etana.policies.stopping import LARGEST_SEED, StoppingPolicy
 from etana.problem import Problem
+from etana.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -235,7 +235,7 @@ def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -
     # Memory that is new at every stage would take as long to be had as the work in it.
     room = np.empty(width * max(map(len, points), default=0))
     # Hundreds of small least-squares problems: threads inside each would only wait for one another.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for k in range(horizon - 1, -1, -1):
             beliefs = _Beliefs(points[k])
             ahead = _ahead(table, k + 1, model.costs)

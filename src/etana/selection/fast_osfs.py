@@ -16,18 +16,15 @@ The program tests f itself again at the end of step 3, against subsets that step
 changes nothing and is left out.
 """
 
-from typing import Any, ClassVar
-
 import numpy as np
 
-from etana.selection.base import Stream, StreamingSelector, Target
-from etana.selection.independence import ConditionalTest
-from etana.selection.osfs import OSFS, open_test
+from etana.selection.base import Stream, Target
+from etana.selection.osfs import OSFS, OSFSStream
 
 __all__ = ["FastOSFS"]
 
 
-class FastOSFS(StreamingSelector):
+class FastOSFS(OSFS):
     """Fast online streaming feature selection by conditional independence.
 
     Parameters
@@ -63,37 +60,12 @@ class FastOSFS(StreamingSelector):
     [20, 21, 23, 27]
     """
 
-    _parameters: ClassVar = OSFS._parameters
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        max_conditioning: int = 3,
-        test: str = "fisher_z",
-        levels: str = "observed",
-        verbose: int | bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.max_conditioning = max_conditioning
-        self.test = test
-        self.levels = levels
-        self.verbose = verbose
-
     def _open(self, target: Target) -> Stream:
-        return FastOSFSStream(open_test(target, self.test, self.alpha, self.max_conditioning, self.levels))
+        return FastOSFSStream(self._conditional_test(target))
 
 
-class FastOSFSStream(Stream):
+class FastOSFSStream(OSFSStream):
     """Fast-OSFS in progress."""
-
-    def __init__(self, test: ConditionalTest) -> None:
-        super().__init__()
-        self.test = test
-
-    def check(self, X: Any, first: int) -> None:
-        """Raise InputError if the test cannot take the values of X."""
-        self.test.check(X, first)
 
     def arrive(self, block: np.ndarray, first: int) -> None:
         """Take the columns of ``block``."""
@@ -112,6 +84,4 @@ class FastOSFSStream(Stream):
             others = [h for h in left if h != g]
             if self.test.separated(g, others, newest_only=True):
                 left = others
-        if len(left) < len(self.selected):
-            self.test.keep(left)
-            self.selected = [self.selected[g] for g in left]
+        self._keep(left)

@@ -24,7 +24,7 @@ from etana.parameters import number, one_of, whole
 from etana.selection.base import Stream, StreamingSelector, Target
 from etana.selection.independence import ConditionalTest, CountTest, FisherZTest
 
-__all__ = ["OSFS", "open_test"]
+__all__ = ["OSFS", "OSFSStream"]
 
 
 class OSFS(StreamingSelector):
@@ -86,7 +86,12 @@ class OSFS(StreamingSelector):
         self.verbose = verbose
 
     def _open(self, target: Target) -> Stream:
-        return OSFSStream(open_test(target, self.test, self.alpha, self.max_conditioning, self.levels))
+        return OSFSStream(self._conditional_test(target))
+
+    def _conditional_test(self, target: Target) -> ConditionalTest:
+        if self.test == "fisher_z":
+            return FisherZTest(target, self.alpha, self.max_conditioning)
+        return CountTest(target, self.test, self.alpha, self.max_conditioning, self.levels)
 
 
 class OSFSStream(Stream):
@@ -113,13 +118,10 @@ class OSFSStream(Stream):
             others = [h for h in left if h != g]
             if others and self.test.separated(g, others):
                 left = others
+        self._keep(left)
+
+    def _keep(self, left: list[int]) -> None:
+        """Forget all of the selected columns but these."""
         if len(left) < len(self.selected):
             self.test.keep(left)
             self.selected = [self.selected[g] for g in left]
-
-
-def open_test(target: Target, test: str, alpha: float, max_conditioning: int, levels: str) -> ConditionalTest:
-    """The conditional-independence test that the parameters ask for."""
-    if test == "fisher_z":
-        return FisherZTest(target, alpha, max_conditioning)
-    return CountTest(target, test, alpha, max_conditioning, levels)

@@ -12,7 +12,7 @@ from etana.kernels.walk import Outcomes, Storage
 from etana.notebook import show_acquisition
 from etana.table import Table
 
-__all__ = ["Acquisition", "check_columns", "empty_outcomes", "read_budget", "storage_of"]
+__all__ = ["Acquisition", "check_columns", "empty_outcomes", "read_budget", "storage_of", "turned"]
 
 
 class Acquisition:
@@ -83,6 +83,14 @@ def storage_of(table: Table, columns: np.ndarray, levels: dict[int, np.ndarray])
     # Other types are converted, but only the columns that can be asked for.
     block = table.block(columns, levels)
     return Storage(kernel.DENSE, block, _NO_DATA, _NO_INDICES, _NO_INDICES, np.arange(columns.size))
+
+
+def turned(storage: Storage) -> Storage:
+    """The same values, columns as rows if columns lie together: one loop serves both ways to lay out a table."""
+    flags = storage.dense.flags
+    if flags.f_contiguous and not flags.c_contiguous:
+        return storage._replace(kind=kernel.TURNED, dense=storage.dense.T)
+    return storage
 
 
 def check_columns(table: Table, n_features: int, names: list[str] | None) -> None:

@@ -22,17 +22,18 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.kernels import choice
 from etana.kernels import graph as kernel
-from etana.kernels.choice import ChoiceTerms, Offers
+from etana.kernels.choice import ChoiceTerms, Offers, Scratch
 from etana.kernels.graph import Nodes, Travellers
 from etana.kernels.walk import Storage
 from etana.policies.instance_choice import InstanceChoice
-from etana.walks.acquisition import NOTHING_STORED
+from etana.walks.acquisition import NOTHING_STORED, turned
 
 __all__ = ["Graph", "GraphPool", "Node"]
 
 _FIRST = 256
 _ALIKE = 1e-14  # of factors: rates that agree to twelve digits are equal to a choice
 _NO_ANSWERS = np.empty((0, 0))
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class Node(NamedTuple):
@@ -66,11 +67,14 @@ class Graph:
 
     def __init__(self, beliefs: PathCounts, policy: InstanceChoice, room: int = 0) -> None:
         self.beliefs, self.policy = beliefs, policy
+        self.home = 0.0  # see GraphPool
         self.most = int(policy.most_states)
         self.evidence = beliefs.evidence
         # The bound that holds at every belief: the largest divergence from the mean over the classes.
-        self.offers = policy.offers(self.evidence.radius.max(axis=1, initial=0.0))
+        self.offers = policy.offers(self.evidence.radius.max(axis=0, initial=0.0))
         self.setting = policy.setting
+        self.scratch = Scratch.over(self.evidence, self.offers.n_groups)
+        self._no_codes = self.evidence.codes[:, :0].copy()
         room = max(room, _FIRST)
         self.nodes = _room(min(room, self.most), 4 * room, 0, beliefs.priors.size)
         self._kept = np.zeros(3, dtype=np.int64)
@@ -86,13 +90,14 @@ class Graph:
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.nodes = Nodes(*(np.array(part) for part in self.nodes))
+        new.scratch = Scratch.over(self.evidence, self.offers.n_groups)
         if not whole:
             new._forget()
         return new
 
     def repriced(self, policy: InstanceChoice) -> Self | None:
         """The same states under other prices, mistakes or another rule; None where candidates are chosen otherwise."""
-        offers = policy.offers(self.evidence.radius.max(axis=1, initial=0.0))
+        offers = policy.offers(self.evidence.radius.max(axis=0, initial=0.0))
         if self.policy.levels or policy.levels or not _in_proportion(self.offers, offers, self.setting, policy.setting):
             return None
         new = self.copy(whole=True)
@@ -116,10 +121,20 @@ class Graph:
             self.node(node)  # one that was reached, but not worked out for want of room
         self._kept = self.nodes.sizes.copy()
 
-    def walk(self, storage: Storage, budget: float, span: tuple[int, int]) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Take rows first..last-1 through; yields (first, last, end node of each row) for parts whose nodes are valid
-        now. Ends are counted from the first row of the span."""
-        return self._advance(self._travellers(kernel.STORED, storage=storage), span, budget)
+    def scout(self, storage: Storage, budget: float, rows: np.ndarray, span: tuple[int, int], ends: np.ndarray) -> None:
+        """How far rows get by the states that are kept for good; the last goes into ``ends``. Nothing is changed, so
+        that threads may share the graph, also with one that it is lent to."""
+        kept = int(self._kept[kernel.NODES])
+        ends[slice(*span)] = 0
+        if kept:
+            self._step(self._travellers(kernel.SCOUTS, rows=rows, known=kept, storage=storage), budget, *span, ends)
+
+    def walk(
+        self, storage: Storage, budget: float, rows: np.ndarray, span: tuple[int, int], begins: np.ndarray | None = None
+    ) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Take ``rows[first:last]`` of a table through; yields (first, last, end node of each) for parts whose nodes
+        are valid now. They begin at states that are kept for good, or at the root."""
+        return self._advance(self._travellers(kernel.STORED, rows=rows, storage=storage), span, budget, begins)
 
     def retrace(self, codes: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The same for rows that are coded already, (C, n)."""
@@ -131,20 +146,21 @@ class Graph:
 
     def _travellers(self, kind: int, **given: Any) -> Travellers:
         """Of this kind; what they do not have has the types of what others have, so that one loop serves all."""
-        codes = self.evidence.codes[:, :0].copy()
-        return Travellers(kind, codes, _NO_ANSWERS, NOTHING_STORED, self.beliefs.bins)._replace(**given)
+        none = Travellers(kind, _NO_ROWS, 0, self._no_codes, _NO_ANSWERS, NOTHING_STORED, self.beliefs.bins)
+        travellers = none._replace(**given)
+        return travellers._replace(storage=turned(travellers.storage))
 
     def _step(self, travellers: Travellers, budget: float, first: int, last: int, ends: np.ndarray) -> int:
         """Take them through as far as there is room; returns the first that found none."""
         return kernel.descend(
-            travellers, budget, first, last, self.nodes, self.evidence, self.offers, self.setting, ends
+            travellers, budget, first, last, self.nodes, self.evidence, self.offers, self.setting, self.scratch, ends
         )
 
     def _advance(
-        self, travellers: Travellers, span: tuple[int, int], budget: float = np.inf
+        self, travellers: Travellers, span: tuple[int, int], budget: float = np.inf, begins: np.ndarray | None = None
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         first, last = span
-        ends = np.empty(last, dtype=np.int64)
+        ends = np.zeros(last, dtype=np.int64) if begins is None else begins
         # Rows that are done keep their end nodes; these are reported before nodes are forgotten.
         done = reported = first
         alone = False  # whether a row that finds no room shares the graph with nothing but states kept for good
@@ -164,7 +180,7 @@ class Graph:
         """Double the arrays; False if there would be more nodes than allowed, unless one may go beyond that."""
         old = self.nodes
         # Doubling: what is copied in all stays below twice what is held.
-        nodes, pool, widest = len(old.links), old.children.size, choice.widest(self.evidence.offsets)
+        nodes, pool, widest = len(old.links), old.children.size, len(self.scratch.cells)
         listed, n_rows = old.listed.size, self.evidence.codes.shape[1]
         if old.sizes[kernel.NODES] >= nodes and (beyond or nodes < self.most):
             nodes = 2 * nodes if beyond else min(2 * nodes, self.most)
@@ -193,8 +209,8 @@ class Graph:
     def node(self, number: int) -> Node:
         """What is known of a state, worked out if it is new."""
         if self.nodes.links[number, kernel.STATE] == kernel.NEW:
-            itself, ends = self._travellers(kernel.STATES), np.empty(number + 1, dtype=np.int64)
-            while self._step(itself, np.inf, number, number + 1, ends) == number:
+            itself, place = self._travellers(kernel.STATES), np.array([number])
+            while self._step(itself, np.inf, 0, 1, place) == 0:
                 self._make_room()
         nodes = self.nodes
         parent, code, feature, what, first, depth, n_rows, _ = nodes.links[number].tolist()
@@ -250,12 +266,15 @@ class GraphPool:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["first"].copy())  # type: ignore[misc]
 
-    def take(self) -> Graph:
-        """A graph for this thread alone; :meth:`give_back` ends that."""
+    def take(self, home: float = 0.0) -> Graph:
+        """A graph for this thread alone; :meth:`give_back` ends that. Of those that are free it is the one that served
+        nearest to this place, from 0 to 1, of sorted rows, and knows most of the states there."""
         with self._lock:
-            if self._free:
-                return self._free.pop()
-        return self.first.copy()
+            free = [abs(graph.home - home) for graph in self._free]
+            graph = self._free.pop(free.index(min(free))) if free else None
+        graph = self.first.copy() if graph is None else graph
+        graph.home = home
+        return graph
 
     def give_back(self, graph: Graph) -> None:
         """Let others have it; what it has worked out stays."""

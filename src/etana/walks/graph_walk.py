@@ -1,4 +1,9 @@
-"""Path counts with a choice for each instance: rows descend a decision graph, in compiled loops and threads."""
+"""Path counts with a choice for each instance: rows descend a decision graph, in compiled loops and threads.
+
+Many rows go first as far as the states that are kept for good lead, which all threads look up in one graph. Sorted by
+where they got to, they go on in graphs of which each thread has its own: rows that come the same way are in the same
+part, so that hardly a state is worked out by two threads, and the states of a part stay at hand.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import numpy as np
 from etana.beliefs.path_counts import PathCounts
 from etana.kernels import choice
 from etana.kernels import graph as kernel
+from etana.kernels.walk import Storage
 from etana.policies.expectation import Expectation
 from etana.policies.instance_choice import InstanceChoice
 from etana.table import Table
@@ -20,6 +26,7 @@ __all__ = ["GraphWalk"]
 _DRAWS = 4096
 _BLOCK = 2**20  # random numbers at once
 _ROWS_PER_THREAD = 1024
+_SCATTER = 40503  # 2^16 over the golden ratio: multiples of it are scattered evenly over two bytes
 
 
 class GraphWalk(CompiledWalk):
@@ -42,25 +49,39 @@ class GraphWalk(CompiledWalk):
         n, columns = table.n_rows, self.beliefs.candidates
         outcomes = empty_outcomes(n, self.beliefs.priors.size)
         storage = storage_of(table, columns, self.beliefs.levels)
-        asked: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        rows, begins = self._sorted(storage, budget, n)
+        asked: dict[int, np.ndarray] = {}
         short = np.zeros(n, dtype=bool)
 
         def run(first: int, last: int) -> None:
-            graph = self.pool.take()  # it grows while rows descend it, so no two threads may share one
+            graph = self.pool.take(first / max(n, 1))  # it grows while rows descend it: no two threads may share one
             try:
-                for start, end, ends in graph.walk(storage, budget, (first, last)):
-                    kernel.results(ends, start, end, graph.nodes, graph.setting.regrets, outcomes)
-                    short[start:end] = graph.nodes.links[ends[start:end], kernel.STATE] != kernel.STOPS
-                    asked[start] = _asked(graph, ends[start:end], outcomes.asked[start:end])
+                for start, end, ends in graph.walk(storage, budget, rows, (first, last), begins):
+                    kernel.results(ends, start, end, rows, graph.nodes, graph.setting.regrets, outcomes)
+                    short[rows[start:end]] = graph.nodes.links[ends[start:end], kernel.STATE] != kernel.STOPS
+                    asked[start] = columns[_asked(graph, ends[start:end])]
             finally:
                 self.pool.give_back(graph)
 
         over_chunks(run, n, _ROWS_PER_THREAD)
-        if len(asked) == 1:
-            ((features, starts),) = asked.values()
-            return Walked(outcomes, columns[features], starts[:-1], short)
-        every = np.concatenate([np.empty(0, dtype=np.int64), *(asked[start][0] for start in sorted(asked))])
-        return Walked(outcomes, columns[every], np.concatenate(([0], np.cumsum(outcomes.asked)))[:-1], short)
+        every = (
+            asked[0] if len(asked) == 1 else np.concatenate([columns[:0], *(asked[start] for start in sorted(asked))])
+        )
+        starts, depths = np.empty(n, dtype=np.int64), outcomes.asked[rows]
+        starts[rows] = depths.cumsum() - depths
+        return Walked(outcomes, every, starts, short)
+
+    def _sorted(self, storage: Storage, budget: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The order in which rows go, and the state that each begins at: the last one that is kept for good."""
+        rows, ends = np.arange(n), np.zeros(n, dtype=np.int64)
+        if n < 2 * _ROWS_PER_THREAD:
+            return rows, ends
+        graph = self.pool.first
+        over_chunks(lambda a, b: graph.scout(storage, budget, rows, (a, b), ends), n, _ROWS_PER_THREAD)
+        # States that were met late lead to longer ways: scattered, they are about as many in any part. Numbers of two
+        # bytes are sorted by their digits.
+        rows = np.argsort((ends * _SCATTER).astype(np.uint16), kind="stable")
+        return rows, ends[rows]
 
     def expectation(self) -> Expectation:
         """Averages over instances drawn from the beliefs."""
@@ -90,13 +111,13 @@ def _paid(graph: Graph, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return costs, graph.nodes.links[ends, kernel.DEPTH]
 
 
-def _asked(graph: Graph, ends: np.ndarray, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates that each row was asked, one row after the other, and where each row's begin."""
+def _asked(graph: Graph, ends: np.ndarray) -> np.ndarray:
+    """Candidates that were asked on the way to each node, one node after the other."""
     starts = np.zeros(ends.size + 1, dtype=np.int64)
-    depths.cumsum(out=starts[1:])
+    graph.nodes.links[ends, kernel.DEPTH].cumsum(out=starts[1:])
     features = np.empty(starts[-1], dtype=np.int64)
     kernel.paths(ends, 0, ends.size, graph.nodes.links, starts, features)
-    return features, starts
+    return features
 
 
 register(PathCounts, InstanceChoice, GraphWalk)
