@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import platform
 import subprocess
@@ -78,6 +79,18 @@ class Lines:
             if new:
                 writer.writeheader()
             writer.writerow(self.lines[-1])
+
+
+def paid_more(costs: dict[str, list[float]], usual: dict[str, list[float]]) -> str:
+    """How much more is paid than usual: in the mean over the sets, and on each, with one standard error over its draws.
+
+    Both have the costs of the same draws, by set.
+    """
+    extra = {name: np.subtract(some, usual[name]) for name, some in costs.items()}
+    errors = [e.std(ddof=1) / math.sqrt(e.size) if e.size > 1 else math.nan for e in extra.values()]
+    mean, error = np.mean([e.mean() for e in extra.values()]), np.sqrt(np.square(errors).sum()) / len(errors)
+    cells = ", ".join(f"{n} {e.mean():+.4f}±{s:.4f}" for (n, e), s in zip(extra.items(), errors, strict=True))
+    return f"{mean:+.5f} ± {error:.5f} ({cells})"
 
 
 def peak_megabytes() -> float:

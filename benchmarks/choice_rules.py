@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 
 import etana
 import etana.classifiers.frugal
-from bench_tools import Lines
+from bench_tools import Lines, paid_more
 from etana.learning.judging import NOTHING, Judged, judge
 from settings import rows_of
 
@@ -89,12 +89,8 @@ def summarise(lines: list[dict[str, str]]) -> None:
     found: dict[tuple[float, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         found[float(line["clear"]), float(line["earned"])][line["set"]].append(float(line["cost"]))
-    for rule, sets in found.items():
-        extra = {name: np.subtract(costs, found[USUAL][name]) for name, costs in sets.items()}
-        errors = [e.std(ddof=1) / math.sqrt(e.size) if e.size > 1 else math.nan for e in extra.values()]
-        mean, error = np.mean([e.mean() for e in extra.values()]), np.sqrt(np.square(errors).sum()) / len(errors)
-        cells = ", ".join(f"{name} {e.mean():+.4f}" for name, e in extra.items())
-        print(f"clear {rule[0]:g}, earned {rule[1]:g}: {mean:+.4f} ± {error:.4f} ({cells})")
+    for (clear, earned), sets in found.items():
+        print(f"clear {clear:g}, earned {earned:g}: {paid_more(sets, found[USUAL])}")
 
 
 def main() -> None:

@@ -3,11 +3,12 @@
     python benchmarks/frugal.py --data-dir DATA -o results/frugal.csv            # a feature costs 0.01, a mistake 1
     python benchmarks/frugal.py --data-dir DATA --only heart,pima --splits 20
     python benchmarks/frugal.py --only cube_nm --methods committee --splits 3 --price 0.02 -o results/dearer.csv
+    python benchmarks/frugal.py --data-dir DATA --only hepatitis --every-row -o results/every_row.csv
 
 A line for each set, split and method is added to the file, and lines that are there are not made again. Test rows had
-no part in the choice of any setting (:mod:`halves`); sets with a test part of their own have one split. Made sets
-(:mod:`made_sets`) have new training and test rows for each split. At the end: means, paired differences to the best of
-the other methods with their standard errors, and paid over announced.
+no part in the choice of any setting (:mod:`halves`), unless they are drawn from every row; sets with a test part of
+their own have one split. Made sets (:mod:`made_sets`) have new training and test rows for each split. At the end:
+means, paired differences to the best of the other methods with their standard errors, and paid over announced.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ METHODS: dict[str, Any] = {
 FIELDS = ("set", "split", "method", "cost", "accuracy", "features", "announced", "fit_seconds")
 
 
-def splits_of(name: str, data_dir: str | None, n_splits: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def splits_of(name: str, data_dir: str | None, n_splits: int, every_row: bool) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Training and test rows, one split after another."""
     if name in MADE:
         make, n_rows = MADE[name]
@@ -54,7 +55,7 @@ def splits_of(name: str, data_dir: str | None, n_splits: int) -> Iterator[tuple[
             yield (*make(n_rows, seed=100 + seed), *make(4000, seed=10_000 + seed))
         return
     data = etana.datasets.load(name, data_dir=data_dir)
-    yield from splits_for_figures(data, n_splits)
+    yield from splits_for_figures(data, n_splits, every_row)
 
 
 def measure(clf: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> tuple[float, ...]:
@@ -97,11 +98,12 @@ def main() -> None:
     options.add_argument("--methods", default=",".join(METHODS))
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--price", type=float, default=0.01, help="of a feature; another price needs another file")
+    options.add_argument("--every-row", action="store_true", help="test rows from all rows, in another file")
     given = options.parse_args()
     lines = Lines(given.output, FIELDS)
     warnings.simplefilter("ignore")
     for name in given.only.split(","):
-        for split, part in enumerate(splits_of(name, given.data_dir, given.splits)):
+        for split, part in enumerate(splits_of(name, given.data_dir, given.splits, given.every_row)):
             for method in given.methods.split(","):
                 if not lines.has(name, split, method):
                     figures = measure(METHODS[method](feature_costs=given.price), *part)

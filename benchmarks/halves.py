@@ -31,13 +31,18 @@ def rows_for_settings(data: Any, most: int) -> tuple[Any, np.ndarray]:
     return data.X[rows], data.y[rows]
 
 
-def splits_for_figures(data: Any, n_splits: int) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
-    """Training and test rows, one split after another; four fifths of all rows are learnt from."""
+def splits_for_figures(
+    data: Any, n_splits: int, every_row: bool = False
+) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
+    """Training and test rows, one split after another; four fifths of all rows are learnt from.
+
+    With ``every_row`` test rows are drawn from all rows, so that half of them had a part in the choice of settings.
+    """
     if data.X_test is not None:
         yield data.X, data.y, data.X_test, data.y_test
         return
-    _, second = _halves(data.y)
+    drawn, share = (np.arange(len(data.y)), _TEST_SHARE / 2) if every_row else (_halves(data.y)[1], _TEST_SHARE)
     for seed in range(n_splits):
-        _, test = train_test_split(second, test_size=_TEST_SHARE, random_state=seed, stratify=data.y[second])
+        _, test = train_test_split(drawn, test_size=share, random_state=seed, stratify=data.y[drawn])
         train = np.setdiff1d(np.arange(len(data.y)), test)
         yield data.X[train], data.y[train], data.X[test], data.y[test]

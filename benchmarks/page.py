@@ -47,13 +47,16 @@ def seconds(s: float) -> str:
 
 def limits(found: list[dict]) -> str:
     def row(m: dict) -> list[str]:
-        fit = [f"{1e3 * m['fit']:.1f}", f"{1e3 * m['fit limit']:.1f}", f"**{m['fit'] / m['fit limit']:.1f}**"]
+        fit = [f"{1e3 * m['fit limit']:.1f}"]
+        for how in ("plain fit", "fit"):
+            fit += [f"{1e3 * m[how]:.1f}", f"**{m[how] / m['fit limit']:.1f}**"]
         if "row" not in m:
             return [m["data"], m["bins"], *fit, "", "", "", ""]
         walk = [f"{1e9 * m['row']:.0f}", f"{1e9 * m['row limit']:.0f}", f"**{m['row'] / m['row limit']:.1f}**"]
         return [m["data"], m["bins"], *fit, *walk, f"{m['asked']:.1f}"]
 
-    headings = ("data", "bins", "fit, ms", "limit", "ratio", "a row, ns", "limit", "ratio", "asked")
+    fits = ("limit, ms", "plain fit", "ratio", "default fit", "ratio")
+    headings = ("data", "bins", *fits, "a row, ns", "limit", "ratio", "asked")
     return table(headings, map(row, found))
 
 

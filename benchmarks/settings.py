@@ -30,7 +30,7 @@ import etana.classifiers.prefixed
 import etana.learning.prefixes
 import etana.learning.regions
 import etana.learning.temperature
-from bench_tools import Lines
+from bench_tools import Lines, paid_more
 from halves import rows_for_settings
 from made_sets import cube, cube_nm, switch
 
@@ -130,11 +130,7 @@ def summarise(lines: list[dict[str, str]]) -> None:
         level = {name: np.mean(costs) for name, costs in values[default].items()}
         print(f"{key}: default {default}: " + ", ".join(f"{name} {cost:.4f}" for name, cost in level.items()))
         for value in others:
-            extra = {name: np.subtract(costs, values[default][name]) for name, costs in values[value].items()}
-            errors = [e.std(ddof=1) / math.sqrt(e.size) for e in extra.values()]
-            mean = np.mean([e.mean() for e in extra.values()])
-            cells = ", ".join(f"{n} {e.mean():+.4f}±{s:.4f}" for (n, e), s in zip(extra.items(), errors, strict=True))
-            print(f"  {value}: mean {mean:+.5f} ± {np.sqrt(np.square(errors).sum()) / len(errors):.5f} ({cells})")
+            print(f"  {value}: mean {paid_more(values[value], values[default])}")
 
 
 def main() -> None:
