@@ -30,7 +30,8 @@ from reproduction.warm_up import warm_up
 
 __all__ = ["PRICES", "TARGETS", "ChosenPoint", "Target", "chosen", "n_parts", "prepare"]
 
-PRICES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+# Close enough together that a limit on features falls near one of them: 1, 1.5, 2, 3, 5 and 7 of each decade.
+PRICES = (0.1, 0.07, 0.05, 0.03, 0.02, 0.015, 0.01, 0.007, 0.005, 0.003, 0.002, 0.0015, 0.001)
 
 
 @dataclass(frozen=True)
