@@ -7,7 +7,8 @@ the others without a new fit; any other method is fitted anew at each price.
 What training rows say is what a point of the curve is chosen by. :func:`in_folds` fits and measures a method on three
 folds of the training rows, an :class:`etana.AdaptiveClassifier` with the strength that was chosen on all of them: the
 same for every method. :func:`from_walks` is what a classifier that is fitted once announces: averages over the walks of
-rows that its own folds held out, which costs nothing.
+rows that its own folds held out, which costs nothing. So does :func:`up_to`, which looks for the price at which such a
+classifier asks just as many features as a limit allows.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from etana.classifiers.adaptive import AdaptiveClassifier
 from etana.classifiers.prefixed import PrefixClassifier
 from etana.evaluation.measuring import Folds
 
-__all__ = ["Estimate", "PricedModel", "area", "at_features", "curve", "from_walks", "in_folds", "prices_of"]
+__all__ = ["Estimate", "PricedModel", "area", "at_features", "curve", "from_walks", "in_folds", "prices_of", "up_to"]
 
 _INNER_FOLDS = 3
+_HALVINGS = 4  # of the way between two prices: 1.04 times as dear is the next one, where it was 2 times
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,41 @@ def prices_of(text: Any, default: Sequence[float]) -> list[float]:
 
 def curve(make: Callable[[float], Any], prices: Sequence[float], X: Any, y: np.ndarray) -> Iterator[PricedModel]:
     """Models for these prices, from the lowest up; ``make`` gives the estimator for a price."""
-    kept: PrefixClassifier | None = None
-    for price in sorted(prices):
+    prices = sorted(prices)
+    for place, price in enumerate(prices):
         start = time.perf_counter()
-        if kept is None:
-            model = make(price).fit(X, y)
-            kept = model if isinstance(model, PrefixClassifier) else None
-        else:
-            model = kept.with_costs(feature_costs=price)
+        model = make(price).fit(X, y)
+        yield PricedModel(price, model, time.perf_counter() - start)
+        if isinstance(model, PrefixClassifier):
+            yield from _at_prices(model, prices[place + 1 :])
+            return
+
+
+def up_to(limit: float, models: Sequence[PricedModel]) -> list[PricedModel]:
+    """The same models, lowest price first, and more between the two prices where the limit on features falls.
+
+    Only of a classifier that takes prices without a new fit; of any other method the models as they are.
+    """
+    models = sorted(models, key=lambda fitted: fitted.price)
+    asked = [expected.n_features for fitted in models if (expected := from_walks(fitted)) is not None]
+    beyond = [place for place, n_features in enumerate(asked) if n_features > limit]
+    if not beyond or beyond[-1] + 1 == len(models):
+        return models
+    below, above = models[beyond[-1]], models[beyond[-1] + 1]
+    between = []
+    for _ in range(_HALVINGS):
+        (middle,) = _at_prices(models[0].model, [float(np.sqrt(below.price * above.price))])
+        expected = from_walks(middle)
+        assert expected is not None
+        below, above = (below, middle) if expected.n_features <= limit else (middle, above)
+        between.append(middle)
+    return sorted([*models, *between], key=lambda fitted: fitted.price)
+
+
+def _at_prices(kept: PrefixClassifier, prices: Sequence[float]) -> Iterator[PricedModel]:
+    for price in prices:
+        start = time.perf_counter()
+        model = kept.with_costs(feature_costs=price)
         yield PricedModel(price, model, time.perf_counter() - start)
 
 

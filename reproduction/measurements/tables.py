@@ -112,20 +112,25 @@ def _targets(results: Found) -> Iterator[ResultTable]:
 
 
 def _curves(results: Found) -> Iterator[ResultTable]:
-    plain = _first_seed(results)
-    prices = sorted({r["price"] for result in plain.values() for r in result.records}, reverse=True)
+    plain = {key: _on_the_grid(result.records) for key, result in _first_seed(results).items()}
+    prices = sorted({r["price"] for records in plain.values() for r in records}, reverse=True)
     if not plain:
         return
     rows: list[tuple[str, list[Entry | None]]] = []
     for name in TITLES:
         for method in TARGET_METHODS:
             if (name, method) in plain:
-                points = _mean_points(plain[name, method].records)
+                points = _mean_points(plain[name, method])
                 entries = [_words(_point(*points[p][::-1], 3)) if p in points else None for p in prices]
                 rows.append((f"{TITLES[name]}, {method_of(method).title}", list(entries)))
     notes = ["Test rows at every price; nothing is chosen here."]
     columns = [f"c = {price:g}" for price in prices]
     yield ResultTable("curves", "The whole curves", columns, rows, notes, _POINT, "Accuracy @ features.")
+
+
+def _on_the_grid(records: Sequence[Record]) -> list[Record]:
+    """Without prices that were tried for one part alone, to come near a limit."""
+    return [record for record in records if record.get("of_grid", True)]
 
 
 def _mean_points(records: Sequence[Record]) -> dict[float, tuple[float, float]]:

@@ -4,6 +4,7 @@ The protocol is the paper's. A method gives a curve over prices of a feature; th
 training rows of each part alone: of the prices whose estimated number of features is within the limit (or the one that
 asks fewest, if none is), the lowest whose estimated accuracy is within a standard error of the best. Rows do not tell
 these apart, features up to the limit are free, and what asks for more of them is rarely less accurate. A classifier
+that takes prices without a new fit is also tried between the two prices of the grid where the limit falls. A classifier
 that keeps walks is judged by them, any other method by three folds of these rows. Between methods, each at the point
 that it chose, the better accuracy on three folds decides; that is the same estimate for all. The whole curve on test
 rows is kept beside it.
@@ -23,7 +24,7 @@ from etana.evaluation.measuring import Folds, HoldOut
 from reproduction.cells import Cell, Record
 from reproduction.experiment_data import ExperimentData, load_data
 from reproduction.experiment_data import n_parts as parts_of
-from reproduction.measurements.curves import curve, from_walks, in_folds, prices_of
+from reproduction.measurements.curves import curve, from_walks, in_folds, prices_of, up_to
 from reproduction.methods import Setting, method_of
 from reproduction.store import Result
 from reproduction.warm_up import warm_up
@@ -92,6 +93,8 @@ def _records(cell: Cell, data: ExperimentData) -> Iterator[Record]:
 
     for part, (X_train, y_train, X_test, y_test) in enumerate(protocol.parts(X, y)):
         models = list(curve(make, prices, X_train, y_train))
+        if cell.dataset in TARGETS:
+            models = up_to(TARGETS[cell.dataset].n_features, models)
         folds = in_folds(models, make, X_train, y_train, cell.seed)
         for fitted, inner in zip(models, folds, strict=True):
             expected = from_walks(fitted) or inner
@@ -99,6 +102,7 @@ def _records(cell: Cell, data: ExperimentData) -> Iterator[Record]:
             yield {
                 "part": part,
                 "price": fitted.price,
+                "of_grid": fitted.price in prices,
                 "accuracy": float(np.mean(walk.labels == y_test)),
                 "n_features": float(np.mean(walk.n_features)),
                 "estimated_accuracy": expected.accuracy,

@@ -18,7 +18,7 @@ from reproduction.cells import Cell
 from reproduction.experiments import n_parts, prepare
 from reproduction.measurements import costbench, medical_prices, peers
 from reproduction.measurements import plan as beyond
-from reproduction.measurements.curves import area, at_features, curve, from_walks, in_folds, prices_of
+from reproduction.measurements.curves import area, at_features, curve, from_walks, in_folds, prices_of, up_to
 from reproduction.measurements.rivals import CostEffectiveBoosting, OptimalTree
 from reproduction.measurements.tables import beyond_tables, peer_points
 from reproduction.measurements.targets import TARGETS, Target, chosen
@@ -84,6 +84,30 @@ def test_a_sequential_classifier_is_fitted_once_for_all_prices():
     found = from_walks(models[0])
     assert 1 - found.accuracy + 0.01 * found.n_features == pytest.approx(judged.cost)
     assert found.n_features == judged.n_features
+
+
+def test_prices_come_close_to_a_limit_on_features():
+    X, y = load_wine(return_X_y=True)
+
+    def make(price):
+        return etana.SequentialClassifier(feature_costs=price)
+
+    models = list(curve(make, [0.3, 0.001], X[::2], y[::2]))
+    most, fewest = (from_walks(fitted).n_features for fitted in models)
+    limit = (most + fewest) / 2
+    closer = up_to(limit, models)
+    prices = [fitted.price for fitted in closer]
+    assert prices == sorted({0.3, 0.001, *prices})
+    assert len(prices) == 6
+    assert prices[1:-1] != pytest.approx(np.geomspace(0.001, 0.3, 6)[1:-1])  # they gather at the limit
+    asked = [from_walks(fitted).n_features for fitted in closer]
+    assert asked == sorted(asked, reverse=True)
+    edge = next(place for place, n_features in enumerate(asked) if n_features <= limit)
+    assert prices[edge] / prices[edge - 1] == pytest.approx(300 ** (1 / 16))
+    # No limit between two prices, and a method that is fitted anew for each price: nothing to look for.
+    assert up_to(most, models) == up_to(fewest / 2, models) == models
+    plain = list(curve(lambda price: etana.ETANAClassifier(feature_costs=price), [0.1, 0.01], X[::2], y[::2]))
+    assert up_to(0.5, plain) == plain
 
 
 def test_estimates_come_from_training_rows():
