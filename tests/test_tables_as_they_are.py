@@ -105,6 +105,7 @@ def test_prices_and_words_of_ignored_columns_are_passed_over(tmp_path):
     ("ignored", "message"),
     [
         ("nix", "--ignore or --keep nix: .* has no such column"),
+        ("age,bp", "no such column; name each by an option of its own: --ignore age --ignore bp; its columns"),
         ("outcome", "--ignore or --keep outcome is the column with the class"),
     ],
 )

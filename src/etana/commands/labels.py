@@ -39,13 +39,20 @@ def evidence(columns: Sequence[str], path: str, target: str, ignore: Sequence[st
         if name == target:
             raise InputError(f"--ignore or --keep {name} is the column with the class labels, --target; name others")
         if name not in columns:
+            apart = f"; name each by an option of its own: {_options(name)}" if "," in name else ""
             raise InputError(
-                f"--ignore or --keep {name}: {path} has no such column; its columns are {', '.join(map(repr, columns))}"
+                f"--ignore or --keep {name}: {path} has no such column{apart}; its columns are "
+                f"{', '.join(map(repr, columns))}"
             )
     left = [name for name in columns if name != target and name not in ignore]
     if not left:
         raise InputError(f"{path} has no column left to learn from beside {target!r}; ignore fewer columns")
     return left
+
+
+def _options(names: str) -> str:
+    """The options for columns that were given in one, with commas between them."""
+    return " ".join(f"--ignore {name.strip()}" for name in names.split(","))
 
 
 def check_labels(labels: list[Any], block: Block, target: str, path: str) -> None:
