@@ -7,9 +7,13 @@ when the rows are split on it:
     sum over g of  [ log P(class | g, side)  -  log P(class | g) ],   mean over held-out rows
 
 with a normal density of each feature within each class (and side), the densities of a side drawn towards those of
-all rows, and the same prior everywhere: what counts is how evidence changes. Rows are cut in two halves. Each half is
-scored by densities learnt from the other, and only features count that gained by more than a standard error there:
-chance does not add up over a thousand features that tell nothing.
+all rows, and the same prior everywhere: what counts is how evidence changes. Rows are dealt into folds. Each fold is
+scored by densities learnt from the others, and only features count that gained by more than a standard error there:
+chance does not add up over a thousand features that tell nothing. One side may hold a fifth of the rows, and a class an
+eighth of that: folds leave densities nearly all rows there are.
+
+A numeric feature is cut at a few quantiles, and where its values leave a wide gap: contexts that are coded as 0 and 1,
+with some noise, have any share of the rows.
 
 A score is a reason to try a split and no more: features that tell the same thing many times over gain from each other's
 splits. Whether it pays is for held-out rows to say (:mod:`etana.learning.regions`).
@@ -18,15 +22,17 @@ splits. Whether it pays is for held-out rows to say (:mod:`etana.learning.region
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from etana.beliefs.prefixes.densities import positions
 from etana.beliefs.prefixes.encoding import Categories, Feature
-from etana.learning.folds import deal_folds
+from etana.learning.folds import deal_folds, in_folds
 
 __all__ = ["Gate", "find_gates", "inside", "refine_gate"]
 
+_FOLDS = 5
 _CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
 _FINER = (-0.08, -0.06, -0.04, -0.02, 0.02, 0.04, 0.06, 0.08)
 _GAP = 15.0  # mean steps from one value to the next; chance makes six or seven among a few hundred
@@ -58,8 +64,13 @@ def find_gates(
     found: list[Gate] = []
     for f, feature in enumerate(features):
         found += scoring.best(f, values[:, f], _ends(feature, values[:, f]))
-    found = sorted((gate for gate in found if gate.score > 0), key=lambda gate: -gate.score)[:most]
-    return [scoring.refined(gate, values) for gate in found]
+    # A better bound may make a better gate of the second best.
+    refined = [scoring.refined(gate, values) for gate in _best(found, 2 * most)]
+    return _best(refined, most)
+
+
+def _best(gates: list[Gate], most: int) -> list[Gate]:
+    return sorted((gate for gate in gates if gate.score > 0), key=lambda gate: -gate.score)[:most]
 
 
 def refine_gate(
@@ -83,7 +94,9 @@ def _ends(feature: Feature, values: np.ndarray) -> list[tuple[float, float]]:
     if isinstance(feature, Categories):
         levels, counts = np.unique(known, return_counts=True)
         return [(float(level), float(level)) for level in levels[np.argsort(-counts, kind="stable")[:_MOST_LEVELS]]]
-    return _between(np.unique(known), np.quantile(known, _CUTS))
+    # A gap in the tails parts too few rows from the others.
+    gap = _gap(np.sort(known)[_LEAST_ROWS:-_LEAST_ROWS])
+    return _between(np.unique(known), np.concatenate([gap, np.quantile(known, _CUTS)]))
 
 
 def _between(distinct: np.ndarray, cuts: np.ndarray) -> list[tuple[float, float]]:
@@ -101,22 +114,33 @@ def _near(gate: Gate, values: np.ndarray) -> list[tuple[float, float]]:
     share = float((known <= gate.most).mean())
     finer = np.quantile(known, np.clip(share + np.array(_FINER), 0.0, 1.0))
     window = known[(known >= finer[0]) & (known <= finer[-1])]
-    steps = np.diff(window)
-    # Rows on both sides of a wide gap are told apart by any cut in it; new rows are by one in the middle.
-    if steps.size and steps.max() > _GAP * steps.sum() / steps.size:
-        return _between(np.unique(known), window[[int(steps.argmax())]])
-    return _between(np.unique(known), finer)
+    return _between(np.unique(known), np.asarray(_gap(window) or finer))
 
 
-@dataclass(frozen=True)
-class _Half:
-    """Rows that are scored, by densities learnt from the others."""
+def _gap(known: np.ndarray) -> list[float]:
+    """The value below the widest gap between sorted values, if it is no chance.
 
-    learning: np.ndarray
-    scored: np.ndarray
-    means: np.ndarray
-    variances: np.ndarray
-    alone: np.ndarray
+    Rows on both sides of a wide gap are told apart by any cut in it; new rows are by one in the middle.
+    """
+    steps = np.diff(known)
+    wide = steps.size > 0 and steps.max() > _GAP * steps.sum() / steps.size
+    return [float(known[int(steps.argmax())])] if wide else []
+
+
+class _Sums(NamedTuple):
+    """Of the rows of each fold and class: how many (F, N, 1), and sums of columns and of their squares (F, N, D)."""
+
+    counts: np.ndarray
+    columns: np.ndarray
+    squares: np.ndarray
+
+    def without(self, fold: int) -> _Sums:
+        """Of the rows of all other folds, by class."""
+        return _Sums(*(part.sum(axis=0) - part[fold] for part in self))
+
+    def less(self, others: _Sums) -> _Sums:
+        """Of the rows that are not among others."""
+        return _Sums(*(part - other for part, other in zip(self, others, strict=True)))
 
 
 class _Scoring:
@@ -128,26 +152,24 @@ class _Scoring:
         blocks = [_encoded(feature, values[:, k]) for k, feature in enumerate(features)]
         self.owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
         self.columns = np.concatenate(blocks, axis=1)
-        self.codes = codes
-        self.truth = np.eye(n_classes)[codes]
-        prior = self.truth.sum(axis=0) + 1.0
+        self.codes, self.n_classes = codes, n_classes
+        prior = np.bincount(codes, minlength=n_classes) + 1.0
         self.log_prior = np.log(prior / prior.sum())
         self.least = max(_LEAST_ROWS, _ROWS_PER_CLASS * np.unique(codes).size)
-        halves = deal_folds(codes, 2, keys)
-        self.halves = [self._half(np.flatnonzero(halves != h), np.flatnonzero(halves == h)) for h in (0, 1)]
+        self.folds = deal_folds(codes, _FOLDS, keys)
+        self.cells = np.eye(_FOLDS * n_classes)[self.folds * n_classes + codes]
+        self.sums = self._sum(np.arange(codes.size))
+        self.densities, self.alone = [], np.empty_like(self.columns)
+        for fold, (learning, scored) in enumerate(in_folds(self.folds)):
+            columns = self.columns[learning]
+            own = _densities(self.sums.without(fold), columns.mean(axis=0), columns.var(axis=0) + _LEAST_VARIANCE)
+            self.densities.append(own)
+            self.alone[scored] = self._log_chances(scored, *own)
 
-    def _half(self, learning: np.ndarray, scored: np.ndarray) -> _Half:
-        columns = self.columns[learning]
-        densities = self._densities(learning, columns.mean(axis=0), columns.var(axis=0) + _LEAST_VARIANCE)
-        return _Half(learning, scored, *densities, self._log_chances(scored, *densities))
-
-    def _densities(self, rows: np.ndarray, means: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances (N, D) of each class among some rows, drawn towards others."""
-        truth, columns = self.truth[rows], self.columns[rows]
-        counts, sums, squares = truth.sum(axis=0)[:, None], truth.T @ columns, truth.T @ columns**2
-        own = (sums + _TOWARDS_MEAN * means) / (counts + _TOWARDS_MEAN)
-        spread = np.maximum(squares - 2 * own * sums + counts * own**2, 0.0)
-        return own, np.maximum((spread + _TOWARDS_SPREAD * variances) / (counts + _TOWARDS_SPREAD), _LEAST_VARIANCE)
+    def _sum(self, rows: np.ndarray) -> _Sums:
+        cells, columns, shape = self.cells[rows], self.columns[rows], (_FOLDS, self.n_classes, -1)
+        sums = cells.sum(axis=0), cells.T @ columns, cells.T @ columns**2
+        return _Sums(*(part.reshape(shape) for part in sums))
 
     def _log_chances(self, rows: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
         """log P(true class | each column alone), (rows, D)."""
@@ -179,22 +201,37 @@ class _Scoring:
         """Of a split; 0 where it is not clear, or a side has too few rows."""
         if min(int(within.sum()), int((~within).sum())) < self.least:
             return 0.0
-        gains = [self._gains(half, feature, within) for half in self.halves]
-        # Who counts in one half is for the other to say.
-        counts = [gain.mean(axis=0) > gain.std(axis=0) / np.sqrt(len(gain)) for gain in gains]
-        rows = np.concatenate([gains[0][:, counts[1]].sum(axis=1), gains[1][:, counts[0]].sum(axis=1)])
+        gains = self._gains(feature, within)
+        rows = (gains * self._counting(gains)[self.folds]).sum(axis=1)
         error = rows.std() / np.sqrt(rows.size)
         return float(rows.mean()) if rows.mean() > _LEAST_CLEAR * error else 0.0
 
-    def _gains(self, half: _Half, feature: int, within: np.ndarray) -> np.ndarray:
-        split = np.empty_like(half.alone)
-        for side in (within, ~within):
-            densities = self._densities(half.learning[side[half.learning]], half.means, half.variances)
-            place = side[half.scored]
-            split[place] = self._log_chances(half.scored[place], *densities)
-        split -= half.alone
-        split[:, self.owner == feature] = 0.0
-        return split
+    def _gains(self, feature: int, within: np.ndarray) -> np.ndarray:
+        """How much better each column tells the class of each row, (n, D), when rows are split."""
+        inner, out = self._sum(np.flatnonzero(within)), np.empty_like(self.alone)
+        for side, sums in ((within, inner), (~within, self.sums.less(inner))):
+            for fold, known in enumerate(self.densities):
+                scored = np.flatnonzero(side & (self.folds == fold))
+                out[scored] = self._log_chances(scored, *_densities(sums.without(fold), *known))
+        out -= self.alone
+        out[:, self.owner == feature] = 0.0
+        return out
+
+    def _counting(self, gains: np.ndarray) -> np.ndarray:
+        """Which columns count in each fold, (F, D): who does is for the other folds to say."""
+        dealt = np.eye(_FOLDS)[self.folds]
+        n, total, squares = dealt.sum(axis=0)[:, None], dealt.T @ gains, dealt.T @ gains**2
+        n, mean, square = n.sum() - n, total.sum(axis=0) - total, squares.sum(axis=0) - squares
+        mean, square = mean / n, square / n
+        return mean > np.sqrt(np.maximum(square - mean**2, 0.0) / n)
+
+
+def _densities(sums: _Sums, means: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances (N, D) of each class among some rows, drawn towards others."""
+    counts, columns, squares = sums
+    own = (columns + _TOWARDS_MEAN * means) / (counts + _TOWARDS_MEAN)
+    spread = np.maximum(squares - 2 * own * columns + counts * own**2, 0.0)
+    return own, np.maximum((spread + _TOWARDS_SPREAD * variances) / (counts + _TOWARDS_SPREAD), _LEAST_VARIANCE)
 
 
 def _encoded(feature: Feature, values: np.ndarray) -> np.ndarray:
