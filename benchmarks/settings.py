@@ -97,7 +97,7 @@ SETTINGS = {
     ),
     "strengths_of_information": Setting(
         etana.learning.instance_choice, "_STRENGTHS",
-        ((math.inf, 50.0, 20.0, 10.0, 5.0, 2.0), (math.inf, 20.0, 5.0), (math.inf, 10.0, 2.0)),
+        ((math.inf, 10.0, 2.0), (math.inf, 20.0, 5.0), (math.inf, 50.0, 20.0, 10.0, 5.0, 2.0)),
         etana.AdaptiveClassifier, (*SMALL, "thyroid", "spambase"),
     ),
     # Standard errors by which a split has to pay.

@@ -46,7 +46,7 @@ __all__ = [
     "recount_paths",
 ]
 
-_STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
+_STRENGTHS = (np.inf, 10.0, 2.0)  # those between them pay the same, and each takes its walks
 _STRENGTHS_AHEAD = (50.0, 10.0)  # the fewer, the less chance has to say
 _FOLDS = 5
 _FEW = 200  # rows below which folds are drawn twice
@@ -319,6 +319,7 @@ class _HeldOutWalks:
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[HeldOutRows, np.ndarray]] = {}
         self._first = first
+        self._sizes: dict[int, np.ndarray] = {}  # of the graph that was last walked in each fold
         self._cheapest: dict[bool, tuple[float, tuple[float, float]]] = {}
 
     def paid(self, way: Way, temperature: float) -> HeldOutRows:
@@ -352,7 +353,7 @@ class _HeldOutWalks:
                 graph = graphs[fold] = self._graph(fold, way, temperature, beyond)
                 # A graph without limit holds all rows at once, so the first part is the whole.
                 _, n_rows, ends = next(graph.retrace(part.codes))
-                parts[fold] = Walks.of(graph, ends[:n_rows])
+                parts[fold], self._sizes[fold] = Walks.of(graph, ends[:n_rows]), graph.sizes
 
         n_folds = len(self.paths.held_out)
         over_chunks(run, n_folds, _WALKS_AT_ONCE * n_folds // self.truth.size + 1)
@@ -382,7 +383,10 @@ class _HeldOutWalks:
         beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
         policy = _open(beliefs, part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond)
         known = self.paths.grown.again(way.m, temperature, fold, policy)
-        return Graph(beliefs, policy, _STATES * part.classes.size) if known is None else known
+        if known is not None:
+            return known
+        # Rows meet about as many states whatever the strength.
+        return Graph(beliefs, policy, _STATES * part.classes.size, self._sizes.get(fold))
 
 
 def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:
