@@ -54,8 +54,8 @@ class AdaptiveClassifier(BinnedClassifier):
         As for :class:`etana.ETANAClassifier`.
     m : float or "auto"
         Strength of the shrinkage: the training rows that share the path are weighed against ``m`` rows of naive Bayes.
-        Infinity is naive Bayes; "auto" is the best of infinity, 50, 20, 10, 5 and 2 (50 to 5 where steps are looked
-        ahead) by the cost of held-out training rows.
+        Infinity is naive Bayes; "auto" is the best of infinity, 10 and 2 (50 and 10 where steps are looked ahead) by
+        the total cost of held-out training rows.
     look_ahead : bool, int or "auto"
         False: the next feature is the one with most information per price. A number of steps, or True for as many as
         are affordable: it is the first of the plan of so many steps that is expected to cost least, and where no such

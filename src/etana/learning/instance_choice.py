@@ -46,15 +46,16 @@ __all__ = [
     "recount_paths",
 ]
 
-_STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
-_STRENGTHS_AHEAD = (50.0, 20.0, 10.0, 5.0)  # the fewer, the less chance has to say
+_STRENGTHS = (np.inf, 10.0, 2.0)  # those between them pay the same, and each takes its walks
+_STRENGTHS_AHEAD = (50.0, 10.0)  # the fewer, the less chance has to say
 _FOLDS = 5
 _FEW = 200  # rows below which folds are drawn twice
 _LEAST = 0.1  # a walk ends where a mistake is expected to cost less than this share of the next price
 _DEEPEST = 64  # and after this many features
 _FREE = 1e-9
 _WALKS = 4096
-_MOST_STEPS = 3  # that are looked ahead
+_WALKS_AT_ONCE = 200  # fewer take hardly longer than a thread takes to start
+_MOST_STEPS = 2  # that are looked ahead; three pay the same, and take five times as long
 _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _USUAL_CLASSES = 3
@@ -318,6 +319,7 @@ class _HeldOutWalks:
         self.nothing = mistakes[self.truth, (paths.beliefs.priors @ mistakes).argmin()]
         self._known: dict[tuple[Way, float], tuple[HeldOutRows, np.ndarray]] = {}
         self._first = first
+        self._sizes: dict[int, np.ndarray] = {}  # of the graph that was last walked in each fold
         self._cheapest: dict[bool, tuple[float, tuple[float, float]]] = {}
 
     def paid(self, way: Way, temperature: float) -> HeldOutRows:
@@ -351,9 +353,10 @@ class _HeldOutWalks:
                 graph = graphs[fold] = self._graph(fold, way, temperature, beyond)
                 # A graph without limit holds all rows at once, so the first part is the whole.
                 _, n_rows, ends = next(graph.retrace(part.codes))
-                parts[fold] = Walks.of(graph, ends[:n_rows])
+                parts[fold], self._sizes[fold] = Walks.of(graph, ends[:n_rows]), graph.sizes
 
-        over_chunks(run, len(self.paths.held_out), 1)
+        n_folds = len(self.paths.held_out)
+        over_chunks(run, n_folds, _WALKS_AT_ONCE * n_folds // self.truth.size + 1)
         walks = Walks.joined([parts[fold] for fold in range(len(parts))])
         rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)
@@ -380,7 +383,10 @@ class _HeldOutWalks:
         beliefs = part.beliefs.with_strength(way.m).at_temperature(temperature)
         policy = _open(beliefs, part.prices(self.prices), self.mistakes, self.settings, way.levels, beyond)
         known = self.paths.grown.again(way.m, temperature, fold, policy)
-        return Graph(beliefs, policy, _STATES * part.classes.size) if known is None else known
+        if known is not None:
+            return known
+        # Rows meet about as many states whatever the strength.
+        return Graph(beliefs, policy, _STATES * part.classes.size, self._sizes.get(fold))
 
 
 def cheapest_way(paid: dict[Way, np.ndarray], weights: np.ndarray, n_rows: float) -> Way:

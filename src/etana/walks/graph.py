@@ -31,6 +31,7 @@ from etana.walks.acquisition import NOTHING_STORED, turned
 __all__ = ["Graph", "GraphPool", "Node"]
 
 _FIRST = 256
+_MORE = 4  # a graph like another one takes at most this part more, mostly
 _ALIKE = 1e-14  # of factors: rates that agree to twelve digits are equal to a choice
 _NO_ANSWERS = np.empty((0, 0))
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -63,9 +64,13 @@ class Graph:
         Its ``most_states`` is how many are remembered.
     room : int
         States that there is room for at first, at least.
+    like : array (3,), optional
+        Sizes (:attr:`sizes`) of a graph that this one will be about as large as: there is room for that at once.
     """
 
-    def __init__(self, beliefs: PathCounts, policy: InstanceChoice, room: int = 0) -> None:
+    def __init__(
+        self, beliefs: PathCounts, policy: InstanceChoice, room: int = 0, like: np.ndarray | None = None
+    ) -> None:
         self.beliefs, self.policy = beliefs, policy
         self.home = 0.0  # see GraphPool
         self.most = int(policy.most_states)
@@ -76,7 +81,11 @@ class Graph:
         self.scratch = Scratch.over(self.evidence, self.offers.n_groups)
         self._no_codes = self.evidence.codes[:, :0].copy()
         room = max(room, _FIRST)
-        self.nodes = _room(min(room, self.most), 4 * room, 0, beliefs.priors.size)
+        rooms = np.array([room, 4 * room, 0])
+        if like is not None:
+            rooms = np.maximum(rooms, like + like // _MORE)
+        nodes, pool, listed = rooms.tolist()
+        self.nodes = _room(min(nodes, self.most), pool, min(listed, kernel.MOST_LISTED), beliefs.priors.size)
         self._kept = np.zeros(3, dtype=np.int64)
         self._plant()
 
@@ -109,6 +118,11 @@ class Graph:
     def nbytes(self) -> int:
         """Memory that the states take."""
         return sum(part.nbytes for part in self.nodes)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many states, children and listed rows there are, (3,)."""
+        return self.nodes.sizes.copy()
 
     @property
     def n_nodes(self) -> int:

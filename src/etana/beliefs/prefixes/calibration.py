@@ -32,26 +32,25 @@ def fit_temperature(
     """The temperature with the least log loss on rows that had no part in the posteriors."""
     from scipy.optimize import minimize_scalar  # classification does without it
 
-    told = _evidence(posteriors, prior, floor)
-    rows = np.arange(codes.size)
+    # Class by class: sums over rows of a few classes are slow, those over classes take many rows at a time.
+    base, told = _evidence(posteriors.T, prior[:, None], floor)
+    own = codes, np.arange(codes.size)
     counted = np.ones(codes.size) if weights is None else weights
 
     def loss(log_t: float) -> float:
-        logs = _tempered(*told, np.exp(log_t))
-        return float(counted @ (np.log(np.exp(logs).sum(axis=1)) - logs[rows, codes]) + _CAUTION * log_t**2)
+        logs = np.exp(log_t) * told
+        logs += base
+        logs -= logs.max(axis=0)
+        right = logs[own]
+        np.exp(logs, out=logs)
+        return float(counted @ (np.log(logs.sum(axis=0)) - right) + _CAUTION * log_t**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded").x))
 
 
 def _evidence(posteriors: np.ndarray, prior: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the prior (N,) and of r (n, N)."""
+    """Logarithms of the prior (N, 1) and of r (N, n)."""
     # Of many rows a part is taken, and a class that is not among them has no prior.
     known = np.where(prior > 0, prior, 1.0)
     with np.errstate(divide="ignore"):
-        return np.log(known), np.log(((1.0 - floor) * posteriors + floor * prior) / known)
-
-
-def _tempered(prior: np.ndarray, told: np.ndarray, temperature: float) -> np.ndarray:
-    """Logarithms of the odds of each row, largest 0."""
-    logs = prior + temperature * told
-    return logs - logs.max(axis=1, keepdims=True)
+        return np.log(known), np.log(np.ascontiguousarray(((1.0 - floor) * posteriors + floor * prior) / known))
