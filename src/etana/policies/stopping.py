@@ -210,6 +210,10 @@ class StoppingPolicy(OrderStopping):
         """What the policy pays and asks under its own model, in total and by class."""
         return expect(self.problem, self, self.random_state)
 
+    def depth(self, chance: float, most: int) -> int:
+        """The number of stages, counted up to ``most``, that are reached with at least this chance."""
+        return min(int((self.expectation.reach[1:] >= chance).sum()), most)
+
     @property
     def lower_bound(self) -> float:
         """A cost that no policy for this problem can beat; solvers know of different ones."""
