@@ -150,7 +150,7 @@ def _cheapest(model: _Model, starts: list[np.ndarray]) -> tuple[np.ndarray, Stop
     policy = model.solve(starts[best])
     for k, order in enumerate(starts):
         # An order that is surely dearer need not be solved.
-        if k != best and bounds[k] <= policy.expected_cost * _ABOVE:
+        if k != best and (bounds[k] == -np.inf or bounds[k] <= policy.expected_cost * _ABOVE):
             other = model.solve(order)
             if other.costs_less(policy) or (k < best and not policy.costs_less(other)):
                 best, policy = k, other
@@ -223,14 +223,21 @@ def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedC
     return np.concatenate(orders)
 
 
-def _changed(trials: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each order the first place where it differs from the one that was kept, and the first from which on they
-    agree again, features asked before included."""
+def _places(model: _Model, window: np.ndarray) -> np.ndarray:
+    """Where in the window each feature is."""
+    places = np.zeros(model.prices.full.size, dtype=np.int64)
+    places[window] = np.arange(window.size)
+    return places
+
+
+def _changed(trials: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """For each order, by rows, the first place where it differs from the one that was kept, and the first from which
+    on they agree again, features asked before included."""
     changed = trials != kept
     first, last = changed.argmax(axis=1), kept.size - changed[:, ::-1].argmax(axis=1)
     # Where a new feature came in, beliefs differ to the end.
     new = (np.sort(trials, axis=1) != np.sort(kept)).any(axis=1)
-    return first, np.where(new, kept.size, np.where(changed.any(axis=1), last, 0))
+    return np.stack([first, np.where(new, kept.size, np.where(changed.any(axis=1), last, 0))], axis=1)
 
 
 class _Solved:
@@ -240,14 +247,13 @@ class _Solved:
         self.model = model
         self.solver = ExactSolver(tolerance=_GAIN / 10)  # precise enough to tell which move pays
         self.bounds = RoughBounds(model.problem(window), _ROUGH)
-        self.place = np.empty(model.prices.full.size, dtype=np.int64)
-        self.place[window] = np.arange(window.size)
+        self.place = _places(model, window)
         self.least: dict[bytes, float] = {}
 
     def look(self, trials: np.ndarray, enough: float) -> None:
         # Most moves are far from paying, which bounds show that take a hundredth of the time.
         prices = np.stack([self.model.prices.in_order(trial) for trial in trials]) if len(trials) else np.empty((0, 0))
-        same, least = _changed(trials, self.kept)[1], np.full(len(trials), -np.inf)
+        same, least = _changed(trials, self.kept)[:, 1], np.full(len(trials), -np.inf)
         for rung in range(len(_ROUGH)):
             left = np.flatnonzero(least <= enough * _ABOVE)
             least[left] = self.bounds.lowest(rung, self.place[trials[left]], prices[left], same[left])
@@ -277,7 +283,8 @@ class _Played:
     def __init__(self, model: _Model, window: np.ndarray) -> None:
         self.problem, self.prices = model.problem(window), model.prices
         self.true, self.likely = _drawn(self.problem, model.seed)
-        self.place = {feature: k for k, feature in enumerate(window.tolist())}
+        self.place = _places(model, window)
+        self.changed: dict[bytes, list[int]] = {}
         n, draws, most = self.problem.n_classes, self.true.size, window.size
         self.stages, self.tried = (kernel.make_stages(most, draws, _LEVELS) for _ in range(2))
         self.onward, self.ahead = np.empty((2, most + 1, draws))
@@ -291,23 +298,25 @@ class _Played:
         stopping[:] = np.bincount(level, stop, minlength=_LEVELS + 1).cumsum()
 
     def keep(self, stages: np.ndarray) -> None:
-        self.kept = stages
+        self.kept, self.changed = stages, {}
         self.play(stages, 0, self.stages, self.beliefs)
         self.onward[stages.size] = self.stages.stop[stages.size]
         kernel.settle(self.stages, self.stages, 0, self.prices.in_order(stages), self.onward[: stages.size + 1])
 
     def play(self, features: np.ndarray, first: int, stages: kernel.PlayedStages, beliefs: np.ndarray) -> None:
         """The stages after the first so many, with these features."""
-        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
         kernel.play(
-            self.beliefs[first], self.likely, places, first, self.problem.regrets, self.per_level, stages, beliefs
-        )
+            self.beliefs[first], self.likely, self.place[features], first, self.problem.regrets, self.per_level, stages,
+            beliefs,
+        )  # fmt: skip
 
     def look(self, trials: np.ndarray, enough: float) -> None:
-        pass
+        changed = _changed(trials, self.kept)
+        self.changed = {trial.tobytes(): places for trial, places in zip(trials, changed.tolist(), strict=True)}
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
-        first, again = (int(place[0]) for place in _changed(stages[None, :], self.kept))
+        key = stages.tobytes()
+        first, again = self.changed[key] if key in self.changed else _changed(stages[None, :], self.kept)[0].tolist()
         self.play(stages[first:again], first, self.tried, self.unseen)
         self.ahead[again] = self.tried.stop[again] if again == stages.size else self.onward[again]
         kernel.settle(self.stages, self.tried, first, self.prices.in_order(stages[:again]), self.ahead)
@@ -316,9 +325,8 @@ class _Played:
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:
         """Those with most information per price about the instances that go on at this place."""
         going = (self.onward[: place + 1] != self.stages.stop[: place + 1]).all(axis=0)
-        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
-        told = kernel.information(self.beliefs[place], self.likely, places, going, self.true)
-        prices = [self.prices.in_order(np.append(self.kept[:place], feature))[-1] for feature in features]
+        told = kernel.information(self.beliefs[place], self.likely, self.place[features], going, self.true)
+        prices = self.prices.now(features, self.kept[:place])
         rate = told / np.maximum(prices, 1e-12 * self.problem.scale)
         return np.argsort(-rate, kind="stable")[:_PROMISING]
 
