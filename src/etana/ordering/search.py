@@ -326,7 +326,7 @@ class _Played:
         """Those with most information per price about the instances that go on at this place."""
         going = (self.onward[: place + 1] != self.stages.stop[: place + 1]).all(axis=0)
         told = kernel.information(self.beliefs[place], self.likely, self.place[features], going, self.true)
-        prices = self.prices.now(features, self.kept[:place])
+        prices = self.prices.now(features, self.kept[:place].tolist())
         rate = told / np.maximum(prices, 1e-12 * self.problem.scale)
         return np.argsort(-rate, kind="stable")[:_PROMISING]
 

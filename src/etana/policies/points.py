@@ -244,7 +244,7 @@ def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -
             x = room[: width * target.size].reshape(width, target.size)
             kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x)
             # Functions of pairs that never meet are all zero at some stages; others may be nearly so: a little ridge.
-            used = x.any(axis=1).nonzero()[0]
+            used = np.flatnonzero(x.any(axis=1))
             x = x if used.size > _MOST_OF_THEM * width else x[used]
             gram = x @ x.T
             gram.flat[:: len(x) + 1] += _RIDGE * target.size
