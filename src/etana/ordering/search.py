@@ -207,14 +207,14 @@ def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedC
     # Two rows for each feature from behind: put here, or in exchange; of neighbours that is the same.
     pairs = np.repeat(behind, 2)
     rows = np.tile(at, (pairs.size, 1))
-    alone, between = rows[::2], (at > place) & (at <= behind[:, None])
-    alone[between] -= 1
+    rows[::2] -= (at > place) & (at <= behind[:, None])
     rows[np.arange(1, pairs.size, 2), behind] = place
     rows[:, place] = pairs
     same = np.zeros(pairs.size, dtype=bool)
     same[1::2] = behind == place + 1
     orders = [window[last][None, :], window[rows[~same]]]
-    group, cheaper = prices.group[window], (prices.discounted < prices.full)[window]
+    group = prices.group[window]
+    cheaper = prices.discounted[window] < prices.full[window]
     for k in behind[group[behind] >= 0]:
         mates = np.flatnonzero((group == group[k]) & cheaper)
         for mate in mates[(mates > place) & (mates != k)][:_MATES]:
@@ -247,16 +247,26 @@ class _Solved:
         self.model = model
         self.solver = ExactSolver(tolerance=_GAIN / 10)  # precise enough to tell which move pays
         self.bounds = RoughBounds(model.problem(window), _ROUGH)
-        self.place = _places(model, window)
+        self.place, self.grouped = _places(model, window), bool((model.prices.group >= 0).any())
         self.least: dict[bytes, float] = {}
 
     def look(self, trials: np.ndarray, enough: float) -> None:
         # Most moves are far from paying, which bounds show that take a hundredth of the time.
-        prices = np.stack([self.model.prices.in_order(trial) for trial in trials]) if len(trials) else np.empty((0, 0))
-        same, least = _changed(trials, self.kept)[:, 1], np.full(len(trials), -np.inf)
+        self.least = {}
+        if not len(trials):
+            return
+        costs = self.model.prices
+        if self.grouped:
+            prices = np.stack([costs.in_order(trial) for trial in trials])
+        else:
+            prices = costs.full[trials]
+        terms, left = (self.place[trials], prices, _changed(trials, self.kept)[:, 1]), np.arange(len(trials))
+        least = np.full(len(trials), -np.inf)
         for rung in range(len(_ROUGH)):
+            least[left] = self.bounds.lowest(rung, *(each[left] for each in terms))
             left = np.flatnonzero(least <= enough * _ABOVE)
-            least[left] = self.bounds.lowest(rung, self.place[trials[left]], prices[left], same[left])
+            if not left.size:
+                break
         self.least = {trial.tobytes(): bound for trial, bound in zip(trials, least.tolist(), strict=True)}
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
