@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from etana import Binner
+from etana import AdaptiveClassifier, Binner, ETANAClassifier
 from etana.errors import InputError
 from etana.selection import SAOLA
-from etana.table import check_labels, read_table
+from etana.table import check_labels, code_labels, read_table
 
 NAN = np.nan
 
@@ -286,3 +286,45 @@ def test_labels_of_two_types_are_named():
 )
 def test_labels_of_one_type_pass(y):
     check_labels(y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([2, 0, 2, 5]), np.array([0, 1, 1]), np.array([-3, 4, -3], dtype=np.int8),
+        np.array([2**63 + 5, 2**63, 2**63 + 5], dtype=np.uint64), np.array([0, 10**15]), np.array([True, False, True]),
+        np.array(["b", "a", "b"]), np.array([0.5, -1.0]), np.arange(0, 300_000) % 3, np.array([1, 2, 1]),
+    ],
+)  # fmt: skip
+def test_classes_and_places_of_labels(y):
+    classes, codes = code_labels(y, None)
+    want, places = np.unique(y, return_inverse=True)
+    assert classes.dtype == y.dtype
+    np.testing.assert_array_equal(classes, want)
+    np.testing.assert_array_equal(codes, places)
+    assert codes.dtype == np.int64
+    for shared in (False, True):
+        np.testing.assert_array_equal(code_labels(y, want, shared)[1], places)
+
+
+def test_labels_that_are_places_are_shared_only_where_that_is_wanted():
+    y = np.array([1, 0, 2, 0])
+    assert code_labels(y, None, shared=True)[1] is y
+    assert not np.shares_memory(code_labels(y, None)[1], y)
+    assert not np.shares_memory(code_labels(y[::-1], None, shared=True)[1], y)
+    assert not np.shares_memory(code_labels(y + 1, None, shared=True)[1], y)
+    # A label that is none of the classes is no place.
+    assert code_labels(y, np.array([0, 1]), shared=True)[1].max() == 1
+
+
+def test_an_adaptive_classifier_has_labels_of_its_own():
+    """It remembers training rows, which must not change with the caller's array; other classifiers only read it."""
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    X[:, 0] += 2 * y
+    before = y.copy()
+    clf = AdaptiveClassifier().fit(X, y)
+    ETANAClassifier().fit(X, y)
+    np.testing.assert_array_equal(y, before)
+    want = clf.with_costs(feature_costs=0.02).predict(X)
+    y[:] = 0
+    np.testing.assert_array_equal(clf.with_costs(feature_costs=0.02).predict(X), want)

@@ -40,7 +40,10 @@ def is_long(table: Table, weights: np.ndarray, method: int) -> bool:
     """Whether a table is worth reading by row, and can be: counts of blocks add up exactly if weights are whole."""
     if table.dense is None or table.n_rows < _LONG or method not in (kernel.QUANTILE, kernel.SUPERVISED):
         return False
-    return bool(table.dense.flags.c_contiguous and (weights > 0).all() and (weights == np.floor(weights)).all())
+    if not table.dense.flags.c_contiguous:
+        return False
+    parts = (weights[a : a + _NUMBERS] for a in range(0, weights.size, _NUMBERS))
+    return all(bool((part > 0).all() and (part == np.floor(part)).all()) for part in parts)
 
 
 def fit_long(

@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from etana.errors import InputError, ValueTypeError
 from etana.kernels import walk as kernel
 
-__all__ = ["Table", "check_labels", "plain_value", "read_table"]
+__all__ = ["Table", "check_labels", "code_labels", "plain_value", "read_table"]
 
-
+_FEW_LABELS, _BLOCK = 2**12, 2**18  # numbers between which labels lie, and labels that are counted at a time
+_LARGEST = 2**62
 _ROWS_AT_ONCE = 4096
 
 
@@ -207,6 +208,31 @@ def check_labels(y: Any) -> None:
             f"y has text and other labels, {short(text[0])} and {short(other)}; give labels of one type: "
             "turn all of them into text, or into numbers"
         )
+
+
+def code_labels(y: np.ndarray, classes: np.ndarray | None, shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, sorted, those that are there unless they are given, and the place of each label among them.
+
+    Places of labels that are none of the given classes are anywhere. With ``shared``, labels that are places already
+    are given back as they are, not copied: nothing may be written to them.
+    """
+    whole = y.dtype.kind in "iu" and y.size > 0
+    low, high = (int(y.min()), int(y.max())) if whole else (0, 0)
+    if classes is None and high - low < _FEW_LABELS and whole and -_LARGEST < low <= high < _LARGEST:
+        # Whole numbers that are close together are counted, which takes less time than sorting or hashing them.
+        parts = (y[a : a + _BLOCK].astype(np.int64) - low for a in range(0, y.size, _BLOCK))
+        seen = sum(np.bincount(part, minlength=high - low + 1) for part in parts)
+        classes = (np.flatnonzero(seen) + low).astype(y.dtype)
+    elif classes is None:
+        classes = np.unique(y)
+    last = classes.size - 1
+    places = (
+        whole and classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] == last and 0 <= low <= high <= last
+    )
+    if shared and places and y.dtype == np.int64 and y.flags.c_contiguous and y.flags.writeable:
+        return classes, y
+    codes = np.searchsorted(classes, y)
+    return classes, np.minimum(codes, last, out=codes)
 
 
 def _as_numbers(values: np.ndarray, column: int, names: list[str] | None) -> np.ndarray:

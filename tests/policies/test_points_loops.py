@@ -136,3 +136,25 @@ def test_played_stages(equal):
     for nats, feature in zip(told, (7, 4), strict=True):
         chance = (likely[feature] * beliefs[2]).sum(axis=0)
         assert nats == pytest.approx(np.log(likely[feature][true, np.arange(n)] / chance)[going].sum(), rel=1e-11)
+
+
+def test_functions_that_are_zero_at_a_stage_take_no_part_in_its_fit(monkeypatch):
+    """Two groups of classes that the first answer parts for good: pairs across them never meet again."""
+    rng = np.random.default_rng(2)
+    delta = rng.dirichlet(np.full(4, 0.8), size=(12, 6)).transpose(0, 2, 1)
+    delta[0] = 0.0
+    delta[0, 0, :3] = delta[0, 1, 3:] = 1.0
+    problem = Problem(np.full(6, 1 / 6), delta, 0.004)
+    table = PointsSolver().solve(problem).rule.table
+    monkeypatch.setattr(solving, "_MOST_OF_THEM", -1.0)
+    whole = PointsSolver().solve(problem).rule.table
+    assert (table[3] == 0).sum() >= 18
+    np.testing.assert_allclose(table, whole, atol=1e-9)
+    np.testing.assert_array_equal(table[0] == 0, whole[0] == 0)
+
+
+def test_the_depth_of_a_drawn_policy_is_that_of_all_its_instances():
+    policy = PointsSolver().solve(hard_problem())
+    reach = PointsSolver().solve(hard_problem()).expectation.reach[1:]
+    for chance, most in ((0.9, 2), (0.01, 3), (0.2, 50), (0.5, 50)):
+        assert policy.depth(chance, most) == min(int((reach >= chance).sum()), most)

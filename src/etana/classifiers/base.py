@@ -28,7 +28,7 @@ from etana.model import Model
 from etana.parameters import anything, check_parameters, either, instance_of, number, one_of, seed, sequence, whole
 from etana.policies.base import Policy
 from etana.policies.expectation import Expectation
-from etana.table import Table, check_labels, plain_value, read_table
+from etana.table import Table, check_labels, code_labels, plain_value, read_table
 from etana.typing import ArrayLike, FeatureCostsLike, MistakeCostsLike, TableLike, Unchanged
 from etana.walks import Acquisition
 
@@ -57,6 +57,7 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
         "identifiers": either(one_of("auto"), sequence("columns that number the rows")),
     }  # fmt: skip
 
+    _keeps_rows: ClassVar[bool] = True  # whether training rows are remembered beyond the fit
     pairings: ClassVar[tuple[tuple[type[Beliefs], type[Policy]], ...]]  # what its models may be made of
 
     # What the same classifier under new prices takes over.
@@ -315,15 +316,16 @@ class AcquiringClassifier(ClassifierMixin, BaseEstimator):
                 raise InputError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
         check_labels(y)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
-        check_classification_targets(y)
+        if y.dtype.kind not in "iub":
+            check_classification_targets(y)
         if len(y) != table.n_rows:
             raise InputError(f"X has {table.n_rows} rows and y has {len(y)} labels; give one label per row")
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():  # which scikit-learn refuses from 1.7 on
             raise InputError("sample_weight is 0 for every row; give at least one non-zero weight")
-        self.classes_ = np.unique(y) if classes is None else classes
-        codes = np.searchsorted(self.classes_, y)
-        np.minimum(codes, self.classes_.size - 1, out=codes)
+        self.classes_, codes = code_labels(y, classes, shared=not self._keeps_rows)
+        if y.dtype.kind in "iub" and 2 * self.classes_.size > y.size:
+            check_classification_targets(y)  # warns of so many classes, and has nothing else against whole numbers
         unknown = np.empty(0, np.int64) if classes is None else np.flatnonzero(self.classes_[codes] != y)
         if unknown.size:
             raise InputError(

@@ -42,6 +42,7 @@ class _StoppingClassifier(BinnedClassifier):
     """Shared by all classifiers with a fixed order of features."""
 
     ordering: Any
+    _keeps_rows = False
     pairings = ((NaiveBayes, FixedOrder),)
 
     _parameters: ClassVar = {

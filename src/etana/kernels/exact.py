@@ -104,8 +104,8 @@ class Precision(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def guide_cells(m, guide):
-    """Twice as many cells as segments, if there is room."""
-    return min(guide.size - 1, 2 * m)
+    """Eight times as many cells as segments, if there is room: most searches end where they start."""
+    return min(guide.size - 1, 8 * m)
 
 
 @njit(nogil=True, cache=True)
@@ -150,8 +150,7 @@ def cost_to_go(x, stages, k, ahead):
         low1 += b * ahead.at1[s]
         # The plan to go on with is that of whichever end of the segment is cheaper here.
         here = held.up0[s] + (held.up1[s] - held.up0[s]) * child
-        if held.up0[s + 1] + (held.up1[s + 1] - held.up0[s + 1]) * child < here:
-            s += 1
+        s += held.up0[s + 1] + (held.up1[s + 1] - held.up0[s + 1]) * child < here
         up0 += a * held.up0[s]
         up1 += b * held.up1[s]
     return Tangent(x, low0, low1, up0, up1)

@@ -14,7 +14,8 @@ at the end of the window. The best of these trials is kept if it lowers the cost
 places end when none does, or after 2000 trials (600 for two classes, where each is a problem solved; fewer for more
 than 45 classes, 64 at least); this bounds the work for any number of features.
 
-**Trials.** For two classes, the stopping problem over the places and the next 8 features is solved exactly. For more
+**Trials.** For two classes, the stopping problem over the places and the next 8 features is solved exactly, unless a
+bound on a grid of beliefs (:class:`etana.policies.exact.RoughBounds`) shows that the move does not pay. For more
 classes, the same stages are played by instances that are drawn from the model once and give the same answers in every
 order. They stop where g(pi) <= t_k, and t_k is the number for which the mean cost from stage k on is least, found from
 the last stage to the first. A move changes few stages, and only these are played again. Of the features behind a place
@@ -28,7 +29,6 @@ With the solver ``"auto"`` and the same seed its expected cost is therefore neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -39,7 +39,7 @@ from etana.kernels import played as kernel
 from etana.likelihood import Counts, reorder_cells
 from etana.ordering.scores import order_features
 from etana.policies import ExactSolver, StoppingPolicy, solver_for
-from etana.policies.exact import RoughBounds
+from etana.policies.exact import RoughBounds, quick_bound
 from etana.problem import Problem
 
 __all__ = ["Ordered", "search_order"]
@@ -49,8 +49,8 @@ _MORE, _MOST_PLACES = 2, 24
 _NEXT = 16  # features of each start behind the places
 _BEYOND = 8  # stages behind the places that a trial has
 _GAIN = 1e-3
-_ABOVE = 1 + 1e-12  # more than rounding
-_ROUGH = (0.01, 0.0005)  # tolerances at which trials that do not pay are given up
+_ABOVE = 1 + 1e-9  # more than rounding
+_ROUGH = (0.03, 0.001)  # tolerances at which trials that do not pay are given up
 _TRIALS, _SOLVED_TRIALS, _LEAST_TRIALS = 2000, 600, 64
 _PRODUCTS = 2**22  # squares of the number of classes: what a trial's stop costs take
 _PROMISING = 8
@@ -73,17 +73,14 @@ def search_order(
     decides = bool(np.ptp(mistakes, axis=1).any())
     if not decides or starts[0].size < 2:
         return Ordered(starts[0])
-    start, policy = starts[0], model.solve(starts[0])
-    for order in starts[1:]:
-        other = model.solve(order)
-        if other.costs_less(policy):
-            start, policy = order, other
-    reached = int((policy.expectation.reach[1:] >= _REACH).sum())
-    places = min(reached + _MORE, _MOST_PLACES, start.size)
+    start, policy = _cheapest(model, starts)
+    places = min(policy.depth(_REACH, _MOST_PLACES) + _MORE, _MOST_PLACES, start.size)
     window = _window([start, *starts], places)
-    trials: _Trials = _Solved(model) if priors.size == 2 else _Played(model, window)
+    trials: _Trials = _Solved(model, window) if priors.size == 2 else _Played(model, window)
     found = _improve(window, places, prices, trials, _trials_left(priors.size))
     order = np.concatenate([found, start[~np.isin(start, found)]])
+    if np.array_equal(order, start):
+        return Ordered(start, policy)
     found_policy = model.solve(order)
     return Ordered(order, found_policy) if found_policy.costs_less(policy) else Ordered(start, policy)
 
@@ -124,6 +121,9 @@ class _Model:
 class _Trials(Protocol):
     """What the first stages cost with features in another order."""
 
+    def look(self, trials: np.ndarray, enough: float) -> None:
+        """The trials that follow are among these orders, by rows, and must cost less than ``enough``."""
+
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
         """Expected cost of asking these features in this order, and no others; infinite if it is surely not below
         ``enough``."""
@@ -141,6 +141,20 @@ def _starts(model: _Model) -> list[np.ndarray]:
     if not np.array_equal(full, discounted):
         starts.append(model.ranked("information", discounted))
     return starts
+
+
+def _cheapest(model: _Model, starts: list[np.ndarray]) -> tuple[np.ndarray, StoppingPolicy]:
+    """The cheapest order, the first of equals, and its policy."""
+    bounds = [quick_bound(model.problem(order)) if model.priors.size == 2 else -np.inf for order in starts]
+    best = int(np.argmin(bounds))
+    policy = model.solve(starts[best])
+    for k, order in enumerate(starts):
+        # An order that is surely dearer need not be solved.
+        if k != best and (bounds[k] == -np.inf or bounds[k] <= policy.expected_cost * _ABOVE):
+            other = model.solve(order)
+            if other.costs_less(policy) or (k < best and not policy.costs_less(other)):
+                best, policy = k, other
+    return starts[best], policy
 
 
 def _window(starts: list[np.ndarray], places: int) -> np.ndarray:
@@ -165,74 +179,104 @@ def _improve(window: np.ndarray, places: int, prices: ResolvedCosts, trials: _Tr
     known: dict[bytes, float] = {}
     while pays:
         pays = False
-        for place in range(places):
+        for place in range(places if left else 0):
             behind = trials.promising(window[place + 1 :], place) + place + 1
-            moved = list(_moves(window, place, behind, prices))[:left]
+            moved = _moves(window, place, behind, prices)[:left]
             left -= len(moved)
             least, best = cost * (1 - _GAIN), None
-            for trial in moved:
-                key = trial[:stages].tobytes()
-                tried = known[key] = known[key] if key in known else trials.cost(trial[:stages], least)
-                if tried < least:
-                    least, best = tried, trial
+            tried = np.ascontiguousarray(moved[:, :stages])
+            keys = [trial.tobytes() for trial in tried]
+            fresh = [t for t, key in enumerate(keys) if key not in known]
+            trials.look(tried[fresh], least)
+            for t, key in enumerate(keys):
+                if key not in known:
+                    known[key] = trials.cost(tried[t], least)
+                if known[key] < least:
+                    least, best = known[key], moved[t]
             if best is not None:
                 cost, window, pays = least, best, True
                 trials.keep(window[:stages])
     return window
 
 
-def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedCosts) -> Iterator[np.ndarray]:
-    """The window with features from behind at this place, and with the feature of this place at the end."""
-    yield _moved(window, [place], window.size - 1)
-    for k in behind:
-        yield _moved(window, [k], place)
-        if k > place + 1:
-            exchanged = window.copy()
-            exchanged[[place, k]] = window[[k, place]]
-            yield exchanged
-    group, cheaper = prices.group[window], (prices.discounted < prices.full)[window]
+def _moves(window: np.ndarray, place: int, behind: np.ndarray, prices: ResolvedCosts) -> np.ndarray:
+    """The window with the feature of this place at the end, and with features from behind at this place, by rows."""
+    at = np.arange(window.size)
+    last = at.copy()
+    last[place:-1], last[-1] = at[place + 1 :], place
+    # Two rows for each feature from behind: put here, or in exchange; of neighbours that is the same.
+    pairs = np.repeat(behind, 2)
+    rows = np.tile(at, (pairs.size, 1))
+    rows[::2] -= (at > place) & (at <= behind[:, None])
+    rows[np.arange(1, pairs.size, 2), behind] = place
+    rows[:, place] = pairs
+    same = np.zeros(pairs.size, dtype=bool)
+    same[1::2] = behind == place + 1
+    orders = [window[last][None, :], window[rows[~same]]]
+    group = prices.group[window]
+    cheaper = prices.discounted[window] < prices.full[window]
     for k in behind[group[behind] >= 0]:
         mates = np.flatnonzero((group == group[k]) & cheaper)
         for mate in mates[(mates > place) & (mates != k)][:_MATES]:
-            yield _moved(window, [k, mate], place)
+            rest = np.delete(at, [k, mate])
+            orders.append(window[np.insert(rest, place, [k, mate])][None, :])
+    return np.concatenate(orders)
 
 
-def _moved(window: np.ndarray, taken: list[int], place: int) -> np.ndarray:
-    order = [k for k in range(window.size) if k not in taken]
-    return window[order[:place] + taken + order[place:]]
+def _places(model: _Model, window: np.ndarray) -> np.ndarray:
+    """Where in the window each feature is."""
+    places = np.zeros(model.prices.full.size, dtype=np.int64)
+    places[window] = np.arange(window.size)
+    return places
 
 
-def _changed(stages: np.ndarray, kept: np.ndarray) -> tuple[int, int]:
-    """The first place where two orders differ, and the first from which on they agree again, features asked before
-    included."""
-    changed = (stages != kept).nonzero()[0]
-    if not changed.size:
-        return 0, 0
-    first, last = int(changed[0]), int(changed[-1]) + 1
+def _changed(trials: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """For each order, by rows, the first place where it differs from the one that was kept, and the first from which
+    on they agree again, features asked before included."""
+    changed = trials != kept
+    first, last = changed.argmax(axis=1), kept.size - changed[:, ::-1].argmax(axis=1)
     # Where a new feature came in, beliefs differ to the end.
-    moved = set(stages[first:last].tolist()) == set(kept[first:last].tolist())
-    return first, last if moved else stages.size
+    new = (np.sort(trials, axis=1) != np.sort(kept)).any(axis=1)
+    return np.stack([first, np.where(new, kept.size, np.where(changed.any(axis=1), last, 0))], axis=1)
 
 
 class _Solved:
     """Trials by the exact solver, for two classes."""
 
-    def __init__(self, model: _Model) -> None:
+    def __init__(self, model: _Model, window: np.ndarray) -> None:
         self.model = model
         self.solver = ExactSolver(tolerance=_GAIN / 10)  # precise enough to tell which move pays
-        self.bounds = RoughBounds(model.problem(np.arange(model.counts.offsets.size - 1)), _ROUGH)
+        self.bounds = RoughBounds(model.problem(window), _ROUGH)
+        self.place, self.grouped = _places(model, window), bool((model.prices.group >= 0).any())
+        self.least: dict[bytes, float] = {}
+
+    def look(self, trials: np.ndarray, enough: float) -> None:
+        # Most moves are far from paying, which bounds show that take a hundredth of the time.
+        self.least = {}
+        if not len(trials):
+            return
+        costs = self.model.prices
+        if self.grouped:
+            prices = np.stack([costs.in_order(trial) for trial in trials])
+        else:
+            prices = costs.full[trials]
+        terms, left = (self.place[trials], prices, _changed(trials, self.kept)[:, 1]), np.arange(len(trials))
+        least = np.full(len(trials), -np.inf)
+        for rung in range(len(_ROUGH)):
+            least[left] = self.bounds.lowest(rung, *(each[left] for each in terms))
+            left = np.flatnonzero(least <= enough * _ABOVE)
+            if not left.size:
+                break
+        self.least = {trial.tobytes(): bound for trial, bound in zip(trials, least.tolist(), strict=True)}
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
-        # Most moves are far from paying, which the bound of a solution that takes a tenth of the time shows.
-        if enough < np.inf:
-            terms = self.bounds.stages(stages, self.model.prices.in_order(stages)), _changed(stages, self.kept)[1]
-            if any(self.bounds.lower(rung, *terms) > enough * _ABOVE for rung in range(len(_ROUGH))):
-                return np.inf
+        if self.least.get(stages.tobytes(), -np.inf) > enough * _ABOVE:
+            return np.inf
         return self.solver.solve(self.model.problem(stages)).expected_cost
 
     def keep(self, stages: np.ndarray) -> None:
         self.kept = stages
-        self.bounds.keep(self.bounds.stages(stages, self.model.prices.in_order(stages)))
+        self.bounds.keep(self.bounds.stages(self.place[stages], self.model.prices.in_order(stages)))
 
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:
         return np.arange(features.size)
@@ -249,7 +293,8 @@ class _Played:
     def __init__(self, model: _Model, window: np.ndarray) -> None:
         self.problem, self.prices = model.problem(window), model.prices
         self.true, self.likely = _drawn(self.problem, model.seed)
-        self.place = {feature: k for k, feature in enumerate(window.tolist())}
+        self.place = _places(model, window)
+        self.changed: dict[bytes, list[int]] = {}
         n, draws, most = self.problem.n_classes, self.true.size, window.size
         self.stages, self.tried = (kernel.make_stages(most, draws, _LEVELS) for _ in range(2))
         self.onward, self.ahead = np.empty((2, most + 1, draws))
@@ -263,20 +308,25 @@ class _Played:
         stopping[:] = np.bincount(level, stop, minlength=_LEVELS + 1).cumsum()
 
     def keep(self, stages: np.ndarray) -> None:
-        self.kept = stages
+        self.kept, self.changed = stages, {}
         self.play(stages, 0, self.stages, self.beliefs)
         self.onward[stages.size] = self.stages.stop[stages.size]
         kernel.settle(self.stages, self.stages, 0, self.prices.in_order(stages), self.onward[: stages.size + 1])
 
     def play(self, features: np.ndarray, first: int, stages: kernel.PlayedStages, beliefs: np.ndarray) -> None:
         """The stages after the first so many, with these features."""
-        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
         kernel.play(
-            self.beliefs[first], self.likely, places, first, self.problem.regrets, self.per_level, stages, beliefs
-        )
+            self.beliefs[first], self.likely, self.place[features], first, self.problem.regrets, self.per_level, stages,
+            beliefs,
+        )  # fmt: skip
+
+    def look(self, trials: np.ndarray, enough: float) -> None:
+        changed = _changed(trials, self.kept)
+        self.changed = {trial.tobytes(): places for trial, places in zip(trials, changed.tolist(), strict=True)}
 
     def cost(self, stages: np.ndarray, enough: float = np.inf) -> float:
-        first, again = _changed(stages, self.kept)
+        key = stages.tobytes()
+        first, again = self.changed[key] if key in self.changed else _changed(stages[None, :], self.kept)[0].tolist()
         self.play(stages[first:again], first, self.tried, self.unseen)
         self.ahead[again] = self.tried.stop[again] if again == stages.size else self.onward[again]
         kernel.settle(self.stages, self.tried, first, self.prices.in_order(stages[:again]), self.ahead)
@@ -285,9 +335,8 @@ class _Played:
     def promising(self, features: np.ndarray, place: int) -> np.ndarray:
         """Those with most information per price about the instances that go on at this place."""
         going = (self.onward[: place + 1] != self.stages.stop[: place + 1]).all(axis=0)
-        places = np.array([self.place[feature] for feature in features.tolist()], dtype=np.int64)
-        told = kernel.information(self.beliefs[place], self.likely, places, going, self.true)
-        prices = [self.prices.in_order(np.append(self.kept[:place], feature))[-1] for feature in features]
+        told = kernel.information(self.beliefs[place], self.likely, self.place[features], going, self.true)
+        prices = self.prices.now(features, self.kept[:place].tolist())
         rate = told / np.maximum(prices, 1e-12 * self.problem.scale)
         return np.argsort(-rate, kind="stable")[:_PROMISING]
 

@@ -62,6 +62,7 @@ _LARGEST_TREE = 2048
 _MAX_PAIRS = 64
 _STORED = 2**25  # numbers held as points, at most
 _RIDGE = 1e-6
+_MOST_OF_THEM = 0.9
 _CONFIDENCE = 3.3  # standard errors
 _PRECISION = 2e-3  # of the lower bound, relative, that the certificate aims at
 _DRAWS = 2048
@@ -242,10 +243,12 @@ def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -
             target = model.costs[k] + beliefs.back_up(model.stage(k), model.regrets, pairs, *ahead)[0]
             x = room[: width * target.size].reshape(width, target.size)
             kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x)
-            # A little ridge: functions of pairs that never meet are all zero at some stages.
+            # Functions of pairs that never meet are all zero at some stages; others may be nearly so: a little ridge.
+            used = np.flatnonzero(x.any(axis=1))
+            x = x if used.size > _MOST_OF_THEM * width else x[used]
             gram = x @ x.T
-            gram[np.diag_indices_from(gram)] += _RIDGE * target.size
-            table[k] = dposv(gram, x @ target)[1]
+            gram.flat[:: len(x) + 1] += _RIDGE * target.size
+            table[k, used if len(x) < width else slice(None)] = dposv(gram, x @ target)[1]
     return table
 
 

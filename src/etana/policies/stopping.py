@@ -27,6 +27,7 @@ __all__ = ["LARGEST_SEED", "OrderStopping", "Solver", "StoppingPolicy"]
 
 _NO_INDEX = np.zeros((1, 1), dtype=np.int64)
 LARGEST_SEED = 2**63 - 1
+_FEW_DRAWS, _CLEARLY = 1024, 5.0  # instances, and standard errors
 
 
 @runtime_checkable
@@ -209,6 +210,16 @@ class StoppingPolicy(OrderStopping):
     def expectation(self) -> Expectation:  # type: ignore[override]
         """What the policy pays and asks under its own model, in total and by class."""
         return expect(self.problem, self, self.random_state)
+
+    def depth(self, chance: float, most: int) -> int:
+        """The number of stages, counted up to ``most``, that are reached with at least this chance."""
+        most = min(most, self.horizon)
+        if "expectation" not in vars(self) and most > 0:
+            # A few instances often show that the last of them is.
+            first = expect(self.problem, self, self.random_state, _FEW_DRAWS)
+            if first.reach[most] - _CLEARLY * np.sqrt(first.reach[most] / _FEW_DRAWS) >= chance:
+                return most
+        return min(int((self.expectation.reach[1:] >= chance).sum()), most)
 
     @property
     def lower_bound(self) -> float:
