@@ -1,8 +1,8 @@
 """Compiled loops on disk: a file for each kernel, the types of its arguments, and the processor.
 
-Numba's own cache asks whether the file of a kernel has changed. A kernel is made of others as well, which stand in other
-files: here loops belong to the content of all sources beside the kernel, and to nothing else, neither to the place nor to
-the age of a file. So what was compiled when the package was built is as good after it was packed, sent and unpacked.
+Numba's own cache asks whether the file of a kernel has changed. A kernel is made of others as well, which stand in
+other files: here loops belong to the content of all sources beside the kernel, and neither to the place nor to the age
+of a file. So what was compiled when the package was built is as good after it was packed, sent and unpacked.
 
 A loop is looked for in two places: where this machine keeps what it compiles, which is where Numba would, and in the
 folder :data:`SHIPPED` of the package, which is filled when a wheel is built and never written to afterwards. A file for
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 from numba import config
 from numba.core.caching import FunctionCache
@@ -90,7 +91,7 @@ class LoopFiles:
         if result.library.has_dynamic_globals:
             return  # addresses of this process
         name, key = self._name_and_key(types, result.codegen)
-        content = dumps((types, result._reduce()))
+        content = dumps((types, _lean(result._reduce())))
         try:
             with replacing(Path(self.cache_path) / name) as file:
                 file.write(key + hashlib.sha256(content).digest() + content)
@@ -112,6 +113,13 @@ class LoopFiles:
         wanted = repr((str(types), codegen.magic_tuple(), settings)).encode()
         name = f"{self._name}-{hashlib.sha256(wanted).hexdigest()[:16]}.{abi}.nbc"
         return name, hashlib.sha256(self._stamp + _COMPILERS + wanted).digest()
+
+
+def _lean(reduced: tuple) -> tuple:
+    """What Numba would keep, without half of it: code before it became machine code, for functions that link a kernel.
+    These link its part."""
+    (name, kind, (machine_code, _)), *others = reduced
+    return (name, kind, (machine_code, llvm.parse_assembly("").as_bitcode())), *others
 
 
 def _read(path: Path, key: bytes) -> bytes | None:
