@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
 import numba
 from numba import config
 from numba.core.caching import FunctionCache
@@ -91,7 +90,7 @@ class LoopFiles:
         if result.library.has_dynamic_globals:
             return  # addresses of this process
         name, key = self._name_and_key(types, result.codegen)
-        content = dumps((types, _lean(result._reduce())))
+        content = dumps((types, result._reduce()))
         try:
             with replacing(Path(self.cache_path) / name) as file:
                 file.write(key + hashlib.sha256(content).digest() + content)
@@ -113,13 +112,6 @@ class LoopFiles:
         wanted = repr((str(types), codegen.magic_tuple(), settings)).encode()
         name = f"{self._name}-{hashlib.sha256(wanted).hexdigest()[:16]}.{abi}.nbc"
         return name, hashlib.sha256(self._stamp + _COMPILERS + wanted).digest()
-
-
-def _lean(reduced: tuple) -> tuple:
-    """What Numba would keep, without half of it: code before it became machine code, for functions that link a kernel.
-    These link its part."""
-    (name, kind, (machine_code, _)), *others = reduced
-    return (name, kind, (machine_code, llvm.parse_assembly("").as_bitcode())), *others
 
 
 def _read(path: Path, key: bytes) -> bytes | None:
