@@ -49,8 +49,12 @@ print(two_steps(1.0), listener.count)
 
 @pytest.fixture
 def tiny(tmp_path):
+    return make_tiny(tmp_path / "site")
+
+
+def make_tiny(site):
     """A package with a kernel that is made of another one, in another file."""
-    package = tmp_path / "site" / "tiny"
+    package = site / "tiny"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "part.py").write_text(PART)
@@ -72,19 +76,22 @@ def loops(folder):
     return sorted(path for path in folder.rglob("*.nbc"))
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """What is compiled where the package is built."""
+    folder = tmp_path_factory.mktemp("build")
+    assert run(make_tiny(folder), folder / "loops") == (3.0, True)
+    (loop,) = loops(folder / "loops")
+    return loop
+
+
 @pytest.fixture
-def shipped(tiny, tmp_path):
-    """The package elsewhere and newer, as from a wheel, with what was compiled in the first place; its one loop."""
-    assert run(tiny, tmp_path / "build") == (3.0, True)
-    installed = tmp_path / "installed" / "tiny"
-    installed.mkdir(parents=True)
+def shipped(tiny, built):
+    """The loop in the package, elsewhere and newer, as from a wheel."""
     for source in tiny.glob("*.py"):
-        (installed / source.name).write_bytes(source.read_bytes())
-        os.utime(installed / source.name, (2e9, 2e9))
-    (loop,) = loops(tmp_path / "build")
-    (installed / SHIPPED).mkdir()
-    shutil.copy(loop, installed / SHIPPED)
-    return installed / SHIPPED / loop.name
+        os.utime(source, (2e9, 2e9))
+    (tiny / SHIPPED).mkdir()
+    return Path(shutil.copy(built, tiny / SHIPPED))
 
 
 def test_an_edit_of_a_part_in_another_file_is_heard(tiny, tmp_path):
@@ -149,16 +156,20 @@ def flip(content):
 
 
 @pytest.mark.parametrize("damage", [cut, flip, lambda content: content[:40], lambda content: b""])
-def test_damaged_loops_are_compiled_again(shipped, tmp_path, damage):
-    package, cache = shipped.parents[1], tmp_path / "cache"
-    whole = shipped.read_bytes()
-    shipped.write_bytes(damage(whole))
-    assert run(package, cache) == (3.0, True)
-    assert shipped.read_bytes() == damage(whole)  # nobody writes there
+def test_damaged_loops_of_the_package_are_compiled_again(shipped, tmp_path, damage):
+    damaged = damage(shipped.read_bytes())
+    shipped.write_bytes(damaged)
+    assert run(shipped.parents[1], tmp_path / "cache") == (3.0, True)
+    assert shipped.read_bytes() == damaged  # nobody writes there
+
+
+def test_damaged_loops_that_were_kept_are_replaced(tiny, tmp_path):
+    cache = tmp_path / "cache"
+    assert run(tiny, cache) == (3.0, True)
     (kept,) = loops(cache)
-    kept.write_bytes(damage(whole))
-    assert run(package, cache) == (3.0, True)
-    assert run(package, cache) == (3.0, False)
+    kept.write_bytes(flip(kept.read_bytes()))
+    assert run(tiny, cache) == (3.0, True)
+    assert run(tiny, cache) == (3.0, False)
 
 
 def test_loops_of_other_sources_are_not_used(shipped, tmp_path):
@@ -172,7 +183,7 @@ def test_loops_of_other_sources_are_not_used(shipped, tmp_path):
 def test_loops_for_another_processor_or_with_other_settings_are_not_used(shipped, tmp_path, setting):
     package, cache = shipped.parents[1], tmp_path / "cache"
     assert run(package, cache, **setting) == (3.0, True)
-    assert run(package, cache, **setting) == (3.0, False)
+    assert len(loops(cache)) == 1
     assert run(package, cache) == (3.0, False)  # both have their place
 
 
