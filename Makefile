@@ -13,8 +13,10 @@ $(STAMP): pyproject.toml
 	@echo "==> setting up $(VENV) (once; a minute or two)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "etana needs Python 3.11 or newer, this is %d.%d; set PYTHON=..." % v[:2])'
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,docs]'
+	@HATCH_BUILD_NO_HOOKS=true $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,docs]'
 	@touch $@
+	@echo "==> compiling loops ahead of first fits (once; about a minute)"
+	@$(BIN)/python -m etana.ahead
 
 install: $(STAMP)  ## create .venv and install etana with everything it can use
 

@@ -3,7 +3,8 @@
     python .ci/first_hour.py
 
 The repository is only read: commands run in an empty folder, with an empty home, on what the wheel installed. Examples
-of the README run before anything but the wheel's own dependencies is there, those of the tutorial with pandas.
+of the README run before anything but the wheel's own dependencies is there, those of the tutorial with pandas. A first
+fit and the demonstration must find their loops compiled in the wheel.
 `etana ask` is answered with empty lines. `etana serve` is told a free port, asked whether it is ready, and ended.
 """
 
@@ -44,8 +45,8 @@ class Newcomer:
             [self.bin / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], self.env
         )
 
-    def run(self, command: list | str, env: dict[str, str] | None = None) -> None:
-        """Run to the end, and stop everything if it fails."""
+    def run(self, command: list | str, env: dict[str, str] | None = None) -> str:
+        """Run to the end, and stop everything if it fails; returns what it says beside its results."""
         begun = time.monotonic()
         done = subprocess.run(
             command, shell=isinstance(command, str), cwd=self.folder, env=env or self.env_at_home, input="\n" * 50,
@@ -55,6 +56,12 @@ class Newcomer:
         print(f"{time.monotonic() - begun:6.1f} s  {shown}", flush=True)
         if done.returncode:
             sys.exit(f"failed with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        return done.stderr
+
+    def run_at_once(self, command: str) -> None:
+        """The same, which must find all loops compiled."""
+        if "compiling loops" in self.run(command):
+            sys.exit(f"{command} compiles loops, which should be in the wheel: add what it does to etana.ahead")
 
     def serve(self, command: str) -> None:
         """Start a service, wait until it is ready, and end it."""
@@ -107,7 +114,9 @@ def main() -> None:
         somebody.install(str(wheel))
         somebody.run([somebody.bin / "python", "-c", "import importlib.util as u; assert not u.find_spec('pandas')"])
         readme, tutorial = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
-        somebody.run("etana demo")
+        somebody.run_at_once("etana data heart")
+        somebody.run_at_once("etana fit heart.csv --target disease -o model.etana")
+        somebody.run_at_once("etana demo")
         somebody.run([somebody.bin / "python", "-m", "doctest", readme])
         somebody.install(f"{wheel}[plot,serve]", "pandas")
         somebody.follow(readme)

@@ -1,5 +1,5 @@
-"""What a first fit costs where nothing is compiled yet, beside importing scikit-learn's ensembles, and which loops the
-time goes to.
+"""What a first fit costs: with the loops that an installed wheel brings along, and where nothing is compiled, beside
+importing scikit-learn's ensembles; and which loops the time goes to.
 
 python benchmarks/cold.py [METHOD ...] [--most 10]
 """
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from bench_tools import save
 
+ROOT = Path(__file__).resolve().parent.parent
 METHODS = ("etana", "adaptive", "sequential", "committee", "frugal")
 IMPORT = "import time, sklearn.ensemble; print(time.process_time())"
 
@@ -31,10 +32,19 @@ def import_ensembles() -> float:
     return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3))
 
 
-def measure(method: str) -> dict:
+def install(site: Path) -> float:
+    """Build the wheel of this checkout and unpack it into a folder; returns processor seconds of both."""
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--disable-pip-version-check"]
+    begun = os.times()
+    subprocess.run([*command, "--target", str(site), str(ROOT)], check=True)
+    ended = os.times()
+    return ended.children_user + ended.children_system - begun.children_user - begun.children_system
+
+
+def measure(method: str, sources: Path) -> dict:
     """Processor seconds of ``etana fit`` in a new process with an empty cache, in all and by what is compiled."""
     with tempfile.TemporaryDirectory() as folder:
-        env = os.environ | {"NUMBA_CACHE_DIR": str(Path(folder) / "loops")}
+        env = os.environ | {"NUMBA_CACHE_DIR": str(Path(folder) / "loops"), "PYTHONPATH": str(sources)}
         command = [sys.executable, __file__, "--inside", method]
         done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -78,19 +88,28 @@ def main() -> None:
         inside(given.inside)
         return
     console, results = Console(width=120), {}
-    for method in given.methods or METHODS:
-        found = results[method] = measure(method) | {"import": import_ensembles()}
-        compiling, times = (sum(loop[k] for loop in found["loops"]) for k in (1, 2))
-        ratio = found["seconds"] / found["import"]
-        console.print(
-            f"{method}: {found['seconds']:.1f} processor s, {compiling:.1f} of them for {times} compilations; "
-            f"{ratio:.1f} times importing scikit-learn's ensembles ({found['import']:.2f} s)"
-        )
-        table = Table("loop", "s", "times")
-        for name, seconds, n in found["loops"][: given.most]:
-            table.add_row(name, f"{seconds:.2f}", str(n))
-        console.print(table)
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder)
+        console.print(f"building and unpacking the wheel: {install(site):.0f} processor s")
+        for method in given.methods or METHODS:
+            found = measure(method, ROOT / "src") | {"installed": measure(method, site), "import": import_ensembles()}
+            results[method] = found
+            tell(method, found, console, given.most)
     save("cold", results)
+
+
+def tell(method: str, found: dict, console: Console, most: int) -> None:
+    """Both first fits, and the loops of the second."""
+    for where, run in (("from a wheel", found["installed"]), ("nothing compiled", found)):
+        compiling, times = (sum(loop[k] for loop in run["loops"]) for k in (1, 2))
+        console.print(
+            f"{method}, {where}: {run['seconds']:.1f} processor s, {compiling:.1f} of them for {times} compilations; "
+            f"{run['seconds'] / found['import']:.1f} times importing scikit-learn's ensembles ({found['import']:.2f} s)"
+        )
+    table = Table("loop", "s", "times")
+    for name, seconds, n in found["loops"][:most]:
+        table.add_row(name, f"{seconds:.2f}", str(n))
+    console.print(table)
 
 
 if __name__ == "__main__":

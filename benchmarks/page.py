@@ -213,10 +213,14 @@ def start(found: dict) -> str:
 def cold(found: dict) -> str:
     def row(method: str, m: dict) -> list[str]:
         compiling, times = (sum(loop[k] for loop in m["loops"]) for k in (1, 2))
-        ratio = f"**{m['seconds'] / m['import']:.1f}**"
-        return [method, f"{m['seconds']:.1f}", f"{compiling:.1f}", str(times), f"{m['import']:.2f}", ratio]
+        installed, imports = m["installed"]["seconds"], m["import"]
+        of_wheel = [f"{installed:.1f}", f"{imports:.2f}", f"**{installed / imports:.1f}**"]
+        return [method, *of_wheel, f"{m['seconds']:.1f}", f"{compiling:.1f}", str(times)]
 
-    heads = "method", "first fit, s", "of it compiling", "compilations", "import sklearn.ensemble, s", "ratio"
+    heads = (
+        "method", "first fit, s", "import sklearn.ensemble, s", "ratio", "nothing compiled, s", "of it compiling",
+        "compilations",
+    )  # fmt: skip
     return table(heads, (row(*item) for item in found.items()))
 
 

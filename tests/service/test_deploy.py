@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from etana.cli import app
 from etana.errors import InputError
+from etana.kernels._loops import SHIPPED
 from etana.service.backup import audit_lines, back_up, restore
 from etana.service.limits import Limits
 from etana.service.store import Record, Store
@@ -114,7 +115,7 @@ def interpreter(folders):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """What the image holds: the package, compiled loops, the start script, models; nothing of it can be written."""
+    """What the image holds: the package with compiled loops, models; nothing of it can be written."""
     if os.geteuid() != 0:
         pytest.skip("only root can run a process as another user")
     libraries = str(Path(numba.__file__).parents[1])
@@ -127,11 +128,11 @@ def image(tmp_path_factory):
     (home / "bin").mkdir()
     script = home / "bin" / "etana"
     script.write_text(f'#!/bin/sh\nexec {python} -m etana.cli "$@"\n')
-    shutil.copy(ROOT / "deploy" / "start", home / "bin" / "etana-start")
     path = os.pathsep.join([str(home / "site"), libraries])
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([ROOT / "deploy" / "warm", python, home / "kernels"], env=environment, check=True, timeout=900)
-    environment["NUMBA_CACHE_DIR"] = str(home / "kernels")
+    shipped = home / "site" / "etana" / "kernels" / SHIPPED  # as pip fills it when it builds the wheel
+    subprocess.run([python, "-m", "etana.ahead", shipped], env=environment, check=True, timeout=900)
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path_factory.mktemp("others"))
     subprocess.run([python, "-m", "etana.service.demo", home / "models"], env=environment, check=True, timeout=300)
     for made in (home, *home.rglob("*")):
         made.chmod(0o555 if made.is_dir() or made.parent.name == "bin" else 0o444)
@@ -148,7 +149,7 @@ def tmp_of_nobody(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_image_runs_as_nobody_on_a_tree_that_cannot_be_written(image, tmp_path_factory):
-    """The commands of the Containerfile, with its start script, its settings and its health check."""
+    """The commands of the Containerfile, with its settings and its health check."""
     (image, path), container = image, (ROOT / "Containerfile").read_text()
     arguments = json.loads(re.search(r"^CMD (\[.*\])", container, re.M)[1])
     assert arguments[:2] == ["serve", "/models"]
@@ -156,14 +157,14 @@ def test_the_image_runs_as_nobody_on_a_tree_that_cannot_be_written(image, tmp_pa
     arguments = [a.replace("/models", str(image / "models")).replace("0.0.0.0", "127.0.0.1") for a in arguments]
     environment = {
         "PATH": f"{image / 'bin'}:/usr/bin:/bin", "HOME": str(state), "TMPDIR": str(state),
-        "ETANA_STORE": str(state / "cases.sqlite"), "ETANA_KERNELS": str(image / "kernels"),
+        "ETANA_STORE": str(state / "cases.sqlite"),
         "ETANA_TOKEN": "correct-horse", "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     before = sorted((str(p), p.stat().st_mtime_ns) for p in image.rglob("*"))
     with open(state / "log", "wb") as log:
         began = time.monotonic()
         process = subprocess.Popen(
-            [image / "bin" / "etana-start", *arguments, "--port", str(port)], cwd=state, env=environment, user=NOBODY,
+            [image / "bin" / "etana", *arguments, "--port", str(port)], cwd=state, env=environment, user=NOBODY,
             group=NOBODY, extra_groups=[], stdout=log, stderr=log,
         )  # fmt: skip
     try:
@@ -190,40 +191,16 @@ def test_the_image_runs_as_nobody_on_a_tree_that_cannot_be_written(image, tmp_pa
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert started < 60  # compiling would take longer
-    copied = next(state.glob("etana-kernels-*"))
-    assert _compiled(copied) == _compiled(image / "kernels"), "something was compiled that the build should have"
+    assert not [*state.rglob("*.nbc")], "something was compiled that the build should have"
     assert sorted((str(p), p.stat().st_mtime_ns) for p in image.rglob("*")) == before
     assert os.stat(state / "cases.sqlite").st_uid == NOBODY
-
-
-def test_the_start_script_brings_its_loops_along(tmp_path):
-    (tmp_path / "kernels" / "deep").mkdir(parents=True)
-    (tmp_path / "kernels" / "deep" / "loop.nbi").write_text("compiled")
-    program = tmp_path / "etana"
-    program.write_text('#!/bin/sh\necho "$NUMBA_CACHE_DIR" "$@"\n')
-    program.chmod(0o755)
-    environment = {
-        "PATH": f"{tmp_path}:/usr/bin:/bin", "TMPDIR": str(tmp_path), "ETANA_KERNELS": str(tmp_path / "kernels"),
-    }  # fmt: skip
-    run = [ROOT / "deploy" / "start", "serve", "a b"]
-    said = subprocess.run(run, env=environment, capture_output=True, encoding="utf-8", check=True).stdout.strip()
-    folder, _, rest = said.partition(" ")
-    assert rest == "serve a b"
-    assert (Path(folder) / "deep" / "loop.nbi").read_text() == "compiled"
-    environment |= {"NUMBA_CACHE_DIR": "/elsewhere"}
-    said = subprocess.run(run, env=environment, capture_output=True, encoding="utf-8", check=True).stdout
-    assert said == "/elsewhere serve a b\n"
-
-
-def _compiled(folder):
-    return sorted(p.name for p in folder.rglob("*.nbc"))
 
 
 def test_the_files_of_an_operator_say_what_the_program_knows():
     """Every option, setting and path in them exists."""
     options = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["serve", "--help"], terminal_width=200).stdout))
     texts = {name: (ROOT / name).read_text() for name in (
-        "Containerfile", "deploy/compose.yaml", "deploy/etana.service", "deploy/nginx.conf", "deploy/start",
+        "Containerfile", "deploy/compose.yaml", "deploy/etana.service", "deploy/nginx.conf",
         "docs/howto/operating.md")}  # fmt: skip
     for name in ("Containerfile", "deploy/compose.yaml", "deploy/etana.service"):
         lines = (line for line in texts[name].splitlines() if re.search(r'etana serve|"serve"|"--', line))

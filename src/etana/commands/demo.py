@@ -76,8 +76,7 @@ def show_demo(cost: float, seed: int) -> None:
     console = Console()
     console.print(
         f"A feature costs {cost:g}, a mistake costs 1. etana asks for one feature at a time and stops when the "
-        "next would cost more than it saves.\n[dim](The first run compiles its loops, which takes about half a "
-        "minute; they are kept on disk.)[/dim]"
+        "next would cost more than it saves."
     )
     table = Grid(
         title="etana, the paper's method, and naive Bayes on all features, on test rows",

@@ -16,6 +16,7 @@ in its own way: the same loops, and a longer first fit.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -28,6 +29,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
+
+from etana.kernels._loops import LoopFiles
 
 __all__ = ["Kernel", "PartCompiler", "knows_numba", "njit"]
 
@@ -140,6 +143,13 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, function: Callable, locals: dict | None = None, targetoptions: dict | None = None):
         super().__init__(function, locals or {}, targetoptions or {}, pipeline_class=_KernelCompiler)
+
+    def enable_caching(self) -> None:
+        """Keep what it is compiled to on disk, in files of our own where it is its source alone that makes it."""
+        if self.py_func.__closure__ is None and os.path.exists(self.py_func.__code__.co_filename):
+            self._cache = LoopFiles(self.py_func)
+        else:
+            super().enable_caching()
 
     def __reduce__(self) -> Any:
         """By its name, where it has one: who loads it uses the kernel that is there, and on disk."""
