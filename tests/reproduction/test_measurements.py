@@ -33,7 +33,7 @@ def data_dir():
     return str(found)
 
 
-def point(part, price, accuracy, n_features, expected, asked, folds=0.5, error=0.02):
+def point(part, price, accuracy, n_features, expected, asked, error=0.02, right="", few_rows=False):
     return {
         "part": part,
         "price": price,
@@ -42,7 +42,8 @@ def point(part, price, accuracy, n_features, expected, asked, folds=0.5, error=0
         "estimated_accuracy": expected,
         "estimated_n_features": asked,
         "estimated_error": error,
-        "folds_accuracy": folds,
+        "folds_right": right,
+        "few_rows": few_rows,
     }
 
 
@@ -162,14 +163,37 @@ def test_where_nothing_is_within_the_limit_the_frugal_point_is_taken():
     assert chosen([result], 1.0).n_features == 2.0
 
 
-def test_between_methods_the_folds_decide():
-    records = [point(0, 0.1, 0.5, 2.0, 0.99, 2.0, folds=0.6), point(0, 0.01, 0.9, 3.0, 0.9, 3.0, folds=0.95)]
-    result = Result(Cell("target", "iris", "etana"), "done", 1.0, records=records)
-    other = [point(0, 0.1, 0.8, 1.0, 0.7, 1.0, folds=0.7)]
-    better = Result(Cell("target", "iris", "adaptive"), "done", 1.0, records=other)
-    assert chosen([result, better], 2.0).accuracy == 0.8
+def picked(few_rows=False, **right):
+    """Which method is chosen, when these rows of the folds are decided right."""
+    results = [
+        Result(Cell("target", "iris", name.replace("_", "-")), "done", 1.0, records=[
+            # Where it would ask too much, and is right everywhere: no part in the choice.
+            point(0, 0.01, 0.0, 3.0, 1.0, 3.0, right="1" * len(rows), few_rows=few_rows),
+            point(0, 0.1, place / 10, 1.0, 0.7, 1.0, right=rows, few_rows=few_rows),
+        ])
+        for place, (name, rows) in enumerate(right.items())
+    ]  # fmt: skip
+    return list(right)[round(10 * chosen(results, 2.0).accuracy)]
+
+
+def test_a_method_replaces_the_default_where_folds_clearly_prefer_it():
+    none, one, two, all_ = "0000", "0001", "0011", "1111"
+    # One row of four: 0.25, with a standard error of 0.217. Three won and two lost: 0.2, with one of 0.438.
+    assert picked(sequential=one, committee=none) == "sequential"
+    assert picked(sequential="11100", committee="00011") == "committee"
+    assert picked(sequential=one, etana=two, committee=none) == "etana"
+    assert picked(sequential=two, committee=two) == "committee"
+    # By instance, few rows and many columns decide between naive Bayes, which is the default then, and path counts.
+    assert picked(adaptive=all_, naive_instance=none, committee=none) == "adaptive"
+    assert picked(adaptive=none, naive_instance=all_, committee=none) == "committee"
+    assert picked(True, adaptive=all_, naive_instance=none, committee=none) == "naive_instance"
+    assert picked(True, naive_instance=none, committee=one) == "committee"
+
+
+def test_an_unfinished_curve_leaves_the_choice_open():
+    result = Result(Cell("target", "iris", "etana"), "done", 1.0, records=[point(0, 0.1, 0.5, 2.0, 0.9, 2.0)])
     assert chosen([result], 2.0).accuracy == 0.5
-    assert chosen([result, Result(Cell("target", "iris", "etana"), "failed", 1.0)], 1.0) is None
+    assert chosen([result, Result(Cell("target", "iris", "committee"), "failed", 1.0)], 2.0) is None
 
 
 def test_target_cells_measure_every_price():
