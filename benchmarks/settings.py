@@ -64,7 +64,13 @@ SETTINGS = {
     "members": Setting(
         etana.classifiers.committee, "MEMBERS",
         (ALL_MEMBERS, ALL_MEMBERS[:3], ALL_MEMBERS[:2], ALL_MEMBERS[1:]),
-        lambda: etana.CommitteeClassifier(splits=False), (*SMALL, "thyroid", "spambase", "physionet2012", "madelon"),
+        lambda: etana.CommitteeClassifier(splits=False), ("thyroid", "spambase", "physionet2012", "madelon"),
+    ),
+    # Of up to 500 rows.
+    "members_of_few": Setting(
+        etana.classifiers.committee, "_MEMBERS_OF_FEW",
+        (ALL_MEMBERS[:3], ALL_MEMBERS, ALL_MEMBERS[:2], ALL_MEMBERS[1:3]),
+        lambda: etana.CommitteeClassifier(splits=False), SMALL,
     ),
     # Rows' worth of belief that the deviation of a class is that of all.
     "spread": Setting(

@@ -12,6 +12,10 @@ from sklearn.datasets import load_iris
 import etana
 from etana import CommitteeClassifier, FeatureCosts, checks
 from etana.beliefs import Committee, Prefixed
+from etana.beliefs.prefixes.boosting import Boosted
+from etana.beliefs.prefixes.densities import Densities
+from etana.beliefs.prefixes.linear import Linear
+from etana.beliefs.prefixes.neighbours import Neighbours
 from etana.commands.show import show_model
 from etana.errors import InputError
 from etana.modelfile import load_model
@@ -63,6 +67,14 @@ def test_it_is_a_tree_over_a_committee():
     assert model.order is None
     one = quick(splits=False).fit(*gated(200)).model_
     assert isinstance(one.beliefs, Prefixed)
+
+
+@pytest.mark.parametrize(("n", "given", "boosts"), [(500, {}, False), (501, {}, True), (501, {"max_rows": 500}, False)])
+def test_boosted_trees_are_heard_where_rows_are_many(n, given, boosts):
+    X, y = gated(502)
+    counting = (np.arange(502) < n).astype(float)
+    members = quick(splits=False, **given).fit(X, y, counting).model_.beliefs.member.members
+    assert [type(member) for member in members] == [Neighbours, Linear, Densities] + [Boosted] * boosts
 
 
 # --- beliefs
