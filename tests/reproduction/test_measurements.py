@@ -16,7 +16,7 @@ from etana.plots import CostCurveDisplay
 from reference import reference_folder
 from reproduction.cells import Cell
 from reproduction.experiments import n_parts, prepare
-from reproduction.measurements import costbench, medical_prices, peers
+from reproduction.measurements import by_split, costbench, medical_prices, peers
 from reproduction.measurements import plan as beyond
 from reproduction.measurements.curves import area, at_features, curve, from_walks, in_folds, prices_of, up_to
 from reproduction.measurements.rivals import CostEffectiveBoosting, OptimalTree
@@ -272,6 +272,32 @@ def test_costbench_is_normalised_as_published(data_dir):
         records = prepare(Cell("costbench", name, "nothing", {"level": level}), data_dir)()
         assert f"{np.mean([r['cost'] for r in records]):.2f}" == f"{known:.2f}"
         assert len(records) == 20
+
+
+def test_differences_are_split_by_split():
+    cells = [("heart", "low"), ("flare", "low")]
+    paid = {(split, *cell, "streed"): 10.0 for split in range(4) for cell in cells}
+    own = {0: (11.0, 12.0), 1: (10.0, 9.0), 2: (10.5, 10.5)}  # of the last split nothing is known
+    paid |= {(split, *cell, "frugal"): cost for split in own for cell, cost in zip(cells, own[split], strict=True)}
+    more, error, n_splits = by_split.paid_more(paid, "frugal", "streed", cells)
+    assert n_splits == 3
+    assert more == pytest.approx(np.mean([1.5, -0.5, 0.5]))
+    assert error == pytest.approx(1 / np.sqrt(3))
+    assert by_split.paid_more(paid, "frugal", "adaptive", cells) is None
+
+
+def test_a_split_by_itself_is_that_of_the_cell(data_dir, tmp_path, monkeypatch, capsys):
+    cell = Cell("costbench", "heart", "nothing", {"level": "middle", "splits": 3})
+    assert costbench.measure(cell, data_dir, 2)["cost"] == prepare(cell, data_dir)()[2]["cost"]
+    path = tmp_path / "paid.csv"
+    path.write_text("split,set,level,method,cost\n0,heart,low,nothing,99.0\n")  # what is there is not made again
+    options = ["--data-dir", data_dir, "-o", str(path), "--splits", "2", "--methods", "nothing,nothing"]
+    monkeypatch.setattr("sys.argv", ["by_split", *options])
+    by_split.main()
+    lines = path.read_text().splitlines()
+    assert lines[1] == "0,heart,low,nothing,99.0"
+    assert len(lines) == 1 + 2 * 27
+    assert "all cells: nothing less nothing +0.000 ± 0.000 (2 splits)" in capsys.readouterr().out
 
 
 def test_streed_gives_its_known_figures(data_dir):
