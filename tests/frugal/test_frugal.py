@@ -41,8 +41,7 @@ def fitted(made=signal):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Less work for the choice among all candidates: few trees, and folds that are dealt once."""
-    monkeypatch.setattr(frugal, "_FEW", 0)
+    """Less work for the choice among all candidates: few trees."""
     monkeypatch.setitem(boosting._SETTINGS, "max_iter", 5)
 
 
@@ -123,6 +122,13 @@ def test_the_candidates_are_those_for_the_size_of_the_table():
     names = {effort: FrugalClassifier(effort=effort)._names_of(*many) for effort in ("fast", "auto", "best")}
     assert len(names["fast"]) < len(names["auto"]) < len(names["best"]) == len(set(names["best"])) == 6
     assert all(found[0] == NOTHING for found in names.values())
+
+
+@pytest.mark.parametrize(("effort", "dealt"), [("fast", [5, 3, 3]), ("auto", [5, 5, 3]), ("best", [5, 5, 5, 5, 3, 3])])
+def test_folds_are_dealt_once_and_twice_by_who_has_the_time(effort, dealt):
+    """However few the rows are: each candidate is fitted once without each fold."""
+    folds = [FrugalClassifier(effort=effort)._folds(n) for n in (100, 500, 1500)]
+    assert [n for n, repeats in folds for _ in range(repeats)] == dealt
 
 
 def test_the_best_is_the_classifier_that_serves():

@@ -47,7 +47,7 @@ _COMMITTEE, _PREFIXES = "committee", "neighbours and logistic, one order"
 _CANDIDATES = (NOTHING, _ONE_ORDER, _BY_INSTANCE, _NAIVE, _PREFIXES, _COMMITTEE)
 _PROGRAMS = {_COMMITTEE, _PREFIXES}  # what cannot be exported
 _WALKING = (_COMMITTEE, _BY_INSTANCE, _NAIVE)  # what keeps walks of rows that it had not seen
-_FEW = 200  # rows below which folds are dealt again
+_FEW = 200  # rows below which a choice leans on what holds in general, and three folds say too little
 _MANY = 1000  # rows from which three folds say enough
 _MOST_JUDGED = {"fast": 1000, "auto": 3000, "best": 10_000}  # rows
 _MOST_SOLVED = 500  # rows up to which one order for more than two classes is solved in good time
@@ -289,11 +289,10 @@ class FrugalClassifier(AcquiringClassifier):
         return n_rows > _MANY and self.effort != "best"
 
     def _folds(self, n_rows: int) -> tuple[int, int]:
-        """Folds, and how often they are dealt."""
+        """Folds, and how often they are dealt: to deal them again says little that is new, the rows being the same."""
         if self.effort == "fast":
             return (5, 1) if n_rows < _FEW else (3, 1)
-        repeats = 2 if n_rows < _FEW else 1
-        return (5 if n_rows < _MANY else 3), (2 * repeats if self.effort == "best" else repeats)
+        return (5 if n_rows < _MANY else 3), (2 if self.effort == "best" else 1)
 
     def _maker(self, name: str, seed: int, identifiers: list[int], splits: bool = True) -> Callable[[], Any]:
         """What makes the candidate of a name; ``splits`` says whether a committee looks for regions."""

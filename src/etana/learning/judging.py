@@ -1,8 +1,8 @@
 """Candidates, judged by what rows pay that they had not seen.
 
-Training rows are dealt into folds, several times where they are few. Every candidate is fitted without each fold, and
-takes the fold's rows through; what these pay, features and mistakes, is its cost. All candidates see the same folds, so
-that differences are between the same rows. Candidates that keep walks of rows which they had not seen may be judged by
+Training rows are dealt into folds, once or several times. Every candidate is fitted without each fold, and takes the
+fold's rows through; what these pay, features and mistakes, is its cost. All candidates see the same folds, so that
+differences are between the same rows. Candidates that keep walks of rows which they had not seen may be judged by
 these, without another fit and by what all rows taught them, not a part.
 
 *The choice.* One candidate is the default. Another takes its place only if it is cheaper by more than half a standard
