@@ -27,6 +27,7 @@ import etana
 import etana.beliefs.prefixes.densities
 import etana.classifiers.committee
 import etana.classifiers.prefixed
+import etana.learning.instance_choice
 import etana.learning.prefixes
 import etana.learning.regions
 import etana.learning.temperature
@@ -85,6 +86,19 @@ SETTINGS = {
     # Rows up to which order and members are made again without each fold.
     "nested": Setting(
         etana.classifiers.prefixed, "_FEW_ROWS", (1000, 0), lambda: etana.CommitteeClassifier(splits=False), SMALL
+    ),
+    # Steps that are looked ahead at most, and strengths among which held-out rows choose.
+    "steps": Setting(
+        etana.learning.instance_choice, "_MOST_STEPS", (2, 3, 0), etana.AdaptiveClassifier, SMALL
+    ),
+    "strengths": Setting(
+        etana.learning.instance_choice, "_STRENGTHS_AHEAD", ((50.0, 10.0), (50.0, 20.0, 10.0, 5.0), (10.0,)),
+        etana.AdaptiveClassifier, SMALL,
+    ),
+    "strengths_of_information": Setting(
+        etana.learning.instance_choice, "_STRENGTHS",
+        ((math.inf, 50.0, 20.0, 10.0, 5.0, 2.0), (math.inf, 20.0, 5.0), (math.inf, 10.0, 2.0)),
+        etana.AdaptiveClassifier, (*SMALL, "thyroid", "spambase"),
     ),
     # Standard errors by which a split has to pay.
     "splits": Setting(

@@ -31,7 +31,7 @@ def test_held_out_rows_of_noise_pay_what_chance_pays(look_ahead):
     """Beliefs that had seen the rows they are judged by would seem to know the labels."""
     X, y = noise(k=5)
     clf = AdaptiveClassifier(0.002, look_ahead=look_ahead, binning=Binner("quantile", 6).fit(X)).fit(X, y)
-    assert len(clf.cv_costs_) > 3
+    assert len(clf.cv_costs_) > 1
     assert min(clf.cv_costs_.values()) > 0.4
 
 

@@ -222,31 +222,20 @@ def count_rows(feature, rows, n_rows, evidence, cells):
 
 
 @njit(nogil=True, cache=True)
-def shrink(feature, evidence, cells):
-    """Turn the weights of :func:`count_rows` into P(v | T_i, path), in place."""
-    offsets, table, m = evidence.offsets, evidence.table, evidence.m
-    first, last = offsets[feature], offsets[feature + 1]
+def path_likelihoods(feature, rows, n_rows, evidence, cells):
+    """P(v | T_i, path) of one feature, for the rows that share the path; ``cells`` has room for one value more."""
+    table, m, first, last = evidence.table, evidence.m, evidence.offsets[feature], evidence.offsets[feature + 1]
+    on_path = n_rows > 0 and m < np.inf
+    if on_path:
+        count_rows(feature, rows, n_rows, evidence, cells)
     for v in range(last - first):
         for i in range(table.shape[1]):
             total = cells[last - first, i] + m
             # With m = 0 a class that has no row here says nothing, and naive Bayes stands in.
-            if total > 0:
+            if on_path and total > 0:
                 cells[v, i] = (cells[v, i] + m * table[first + v, i]) / total
             else:
                 cells[v, i] = table[first + v, i]
-
-
-@njit(nogil=True, cache=True)
-def path_likelihoods(feature, rows, n_rows, evidence, cells):
-    """P(v | T_i, path) of one feature, for the rows that share the path; ``cells`` has room for one value more."""
-    offsets, table = evidence.offsets, evidence.table
-    if n_rows == 0 or evidence.m == np.inf:
-        for cell in range(offsets[feature], offsets[feature + 1]):
-            for i in range(table.shape[1]):
-                cells[cell - offsets[feature], i] = table[cell, i]
-        return
-    count_rows(feature, rows, n_rows, evidence, cells)
-    shrink(feature, evidence, cells)
 
 
 @njit(nogil=True, cache=True)
@@ -550,8 +539,34 @@ def estimate(stop, price, facts, rule, scale):
     return min(max(stop + scale * advantage(facts, rule), min(price, stop)), stop)
 
 
-@njit(nogil=True, cache=True)
-def leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scratch, facts):
+class Plans(NamedTuple):
+    """What plans are worked out on, a row for each of their steps, and whether they may go on where they end.
+
+    Attributes
+    ----------
+    after : float64 (steps, N)
+        Belief after an answer.
+    inside : int64 (steps, n)
+        Rows that gave it.
+    own : float64 (steps, widest, N)
+        Likelihoods of all answers.
+    chances, least : float64 (steps, widest)
+        Of each answer: its chance, and what it and those after it add to the cost at least.
+    facts : float64 (N_FACTS,)
+    beyond : bool
+    """
+
+    after: np.ndarray
+    inside: np.ndarray
+    own: np.ndarray
+    chances: np.ndarray
+    least: np.ndarray
+    facts: np.ndarray
+    beyond: bool
+
+
+@njit(nogil=True, cache=True, forceinline=True)  # a call passes all these arrays, which takes as long as the work
+def leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scratch, plans):
     """What a state is worth where a plan ends: stopping, or going on by information and the rule if that is less.
 
     Answers are those of naive Bayes: how many rows share a path that nobody has walked is not looked up.
@@ -562,76 +577,94 @@ def leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scrat
     feature, gain, price = choose(belief, used, bought, rows, 0, evidence, offers, setting.floor, left, scratch)
     if feature < 0 or stop <= price:
         return stop
-    describe(belief, setting.mistakes, setting.scale, price, gain, facts)
-    return estimate(stop, price, facts, setting.rule, setting.scale)
+    describe(belief, setting.mistakes, setting.scale, price, gain, plans.facts)
+    return estimate(stop, price, plans.facts, setting.rule, setting.scale)
 
 
 @njit(nogil=True, cache=True)
-def look_ahead(belief, rows, used, bought, levels, beyond, left, evidence, offers, setting, scratch, facts):
-    """Least expected cost of plans of up to ``levels`` features that cost no more than is ``left``, the first feature
-    of the best (-1 to stop), and its price.
+def foresee(belief, own, n_values, cheapest, mistakes, after, chances, least):
+    """The chance of each answer, and what the answers from each one on add at least to the cost of a plan: an answer is
+    followed by a decision or by a price."""
+    least[n_values] = 0.0
+    for v in range(n_values - 1, -1, -1):
+        chances[v] = 0.0
+        for i in range(belief.size):
+            after[i] = belief[i] * own[v, i]
+            chances[v] += after[i]
+        # What a decision costs is linear in the belief, so that the chance is in it already.
+        least[v] = least[v + 1] + min(stop_cost(after, mistakes), chances[v] * cheapest)
 
-    ``beyond`` says whether a plan may go on where it ends, by the rule. ``rows`` are those that share the path. A plan
-    is given up as soon as it costs as much as the best one so far.
+
+@njit(nogil=True, cache=True)
+def look_ahead(belief, rows, used, bought, levels, most, left, evidence, offers, setting, scratch, plans):
+    """Least expected cost of plans of up to ``levels`` features, at least one, that cost no more than is ``left``, the
+    first feature of the best (-1 to stop), and its price.
+
+    ``rows`` are those that share the path. A plan is given up as soon as it surely costs more than the best one so far,
+    or than ``most``: the caller has no use for it, and what is returned where all are given up is more than that.
     """
-    codes, offsets = evidence.codes, evidence.offsets
+    offsets, group, n_classes, step = evidence.offsets, offers.group, belief.size, levels - 1
+    after, inside, own = plans.after[step], plans.inside[step], plans.own[step]
+    chances, least = plans.chances[step], plans.least[step]
     best, best_feature, least_price = stop_cost(belief, setting.mistakes), -1, 0.0
-    if levels == 0:
-        if beyond:
-            best = leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scratch, facts)
-        return best, best_feature, least_price
-    n_classes = belief.size
-    after, inside = np.empty(n_classes), np.empty(rows.size, dtype=np.int64)
+    limit = min(best, most) * (1 + _SURELY)
     for feature in offers.rank:
-        if used[feature]:
-            continue
         price = price_of(feature, bought, offers)
         # Going on costs at least the price, whatever the answers are.
-        if price >= best or price > left:
+        if used[feature] or price >= limit or price > left:
             continue
         n_values = offsets[feature + 1] - offsets[feature]
-        own = np.empty((n_values + 1, n_classes))
         path_likelihoods(feature, rows, rows.size, evidence, own)
-        group = offers.group[feature]
+        foresee(belief, own, n_values, offers.cheapest, setting.mistakes, after, chances, least)
         used[feature] = True
-        if group >= 0:
-            bought[group] += 1
+        if group[feature] >= 0:
+            bought[group[feature]] += 1
         total = price
         for v in range(n_values):
-            chance = 0.0
-            for i in range(n_classes):
-                after[i] = belief[i] * own[v, i]
-                chance += after[i]
+            if total + least[v] >= limit:
+                total = np.inf
+                break
+            chance = chances[v]
             if chance <= 0.0:
                 continue
             for i in range(n_classes):
-                after[i] /= chance
-            n_inside = narrow(codes[feature], v, rows, rows.size, inside) if levels > 1 else 0
-            ahead, _, _ = look_ahead(
-                after, inside[:n_inside], used, bought, levels - 1, beyond, left - price, evidence, offers, setting,
-                scratch, facts,
-            )  # fmt: skip
+                after[i] = belief[i] * own[v, i] / chance
+            if step > 0:
+                n_inside = narrow(evidence.codes[feature], v, rows, rows.size, inside)
+                ahead, _, _ = look_ahead(
+                    after, inside[:n_inside], used, bought, step, (limit - total - least[v + 1]) / chance,
+                    left - price, evidence, offers, setting, scratch, plans,
+                )  # fmt: skip
+            elif plans.beyond:
+                ahead = leaf_cost(after, rows, used, bought, left - price, evidence, offers, setting, scratch, plans)
+            else:
+                ahead = stop_cost(after, setting.mistakes)
             total += chance * ahead
-            if total >= best:
-                break
         used[feature] = False
-        if group >= 0:
-            bought[group] -= 1
+        if group[feature] >= 0:
+            bought[group[feature]] -= 1
         if total < best * (1 - _TINY):
             best, best_feature, least_price = total, feature, price
+            limit = min(limit, total * (1 + _SURELY))
     return best, best_feature, least_price
 
 
 @njit(nogil=True, cache=True)
-def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch, facts):
+def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch):
     """The first feature of the best plan of so many steps (-1: stop), its information, its price, and what the plan
-    is expected to cost. ``facts`` are scratch."""
+    is expected to cost."""
     more = setting.deepest - depth  # features that may still be asked
-    beyond = more > setting.levels and setting.rule.any()
-    ahead, feature, price = look_ahead(
-        belief, rows[:n_rows], used, bought, max(min(setting.levels, more), 0), beyond, left, evidence, offers, setting,
-        scratch, facts,
+    steps, cells = max(min(setting.levels, more), 0), scratch.cells
+    plans = Plans(
+        np.empty((steps, belief.size)), np.empty((steps, n_rows), np.int64), np.empty((steps, *cells.shape)),
+        np.empty((steps, len(cells))), np.empty((steps, len(cells))), np.empty(N_FACTS),
+        more > setting.levels and setting.rule.any(),
     )  # fmt: skip
+    ahead, feature, price = stop_cost(belief, setting.mistakes), -1, 0.0
+    if steps > 0:
+        ahead, feature, price = look_ahead(
+            belief, rows[:n_rows], used, bought, steps, np.inf, left, evidence, offers, setting, scratch, plans
+        )
     if feature < 0:
         for candidate in offers.rank:  # what costs nothing is asked, whether it can change the decision or not
             if not used[candidate] and price_of(candidate, bought, offers) == 0.0:
@@ -639,7 +672,7 @@ def plan(belief, used, bought, depth, rows, n_rows, evidence, offers, setting, l
                 break
         if feature < 0:
             return feature, 0.0, 0.0, ahead
-    offsets, cells = evidence.offsets, scratch.cells
+    offsets = evidence.offsets
     path_likelihoods(feature, rows, n_rows, evidence, cells)
     return feature, information(belief, cells, offsets[feature + 1] - offsets[feature]), price, ahead
 
@@ -668,7 +701,7 @@ def settle(belief, used, bought, depth, rows, n_rows, evidence, offers, setting,
     ahead, left = 0.0, setting.budget - facts[SPENT]
     if setting.levels > 0:
         feature, gain, price, ahead = plan(
-            belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch, facts
+            belief, used, bought, depth, rows, n_rows, evidence, offers, setting, left, scratch
         )
     else:
         feature, gain, price = choose(

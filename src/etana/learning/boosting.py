@@ -8,6 +8,7 @@ row, and need neither scikit-learn nor a pickle in a model file.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ def fit_boosted(
 ) -> Boosted:
     """Of training values (n, K) in the order of acquisition."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     prior = shares_of(codes, n_classes, weights)
     classes = np.flatnonzero(prior > 0)
@@ -49,10 +49,19 @@ def fit_boosted(
     rows[:, np.isnan(rows).all(axis=0)] = 0.0
     model = HistGradientBoostingClassifier(**_SETTINGS)
     # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
-    with threadpool_limits(limits=1, user_api="openmp"):
+    with _libraries().limit(limits=1, user_api="openmp"):
         model.fit(rows, codes[shown], sample_weight=None if (weights == weights[0]).all() else weights[shown])
     base = np.array(model._baseline_prediction, dtype=np.float64).reshape(-1)
     return Boosted(features, _plain_trees(model), base, classes, prior)
+
+
+@cache
+def _libraries() -> Any:
+    """Libraries with threads of their own, scikit-learn's among them; to look for them takes milliseconds."""
+    import sklearn.ensemble  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _partly_hidden(rows: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -57,6 +57,9 @@ _SAMPLED = 384  # distances of a row that say how far the list is to reach
 _HALF_KEY = 32  # bits of a distance, and of a row
 _LAST_ROW = 2**_HALF_KEY - 1
 _ROWS_AT_ONCE = 64  # whose distances stay near the processor
+# Work of a millisecond or two, below which a thread of its own takes longer to start than it saves.
+_SCORED_AT_ONCE = 2**13  # rows, over all candidates
+_DISTANCES_AT_ONCE = 2**16
 _PAIRED = 16  # first features that are tried with every second, at the beginning
 _MOST_PAIRS = 256  # that are tried later on
 _PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
@@ -300,7 +303,7 @@ class NeighbourSearch(Search):
         def run(first: int, last: int) -> None:
             kernel.score_candidates(*given, first, last, gains, errors)
 
-        over_chunks(run, left.size, 1)
+        over_chunks(run, left.size, -(-_SCORED_AT_ONCE // rows.size))
         return gains, errors
 
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
@@ -317,7 +320,7 @@ class NeighbourSearch(Search):
                 self._list_near(slice(*block))
                 kernel.leave_one_out(self._rows, self.near, self.sizes, *block, votes)
 
-        over_chunks(run, n, _ROWS_AT_ONCE)
+        over_chunks(run, n, max(_ROWS_AT_ONCE, _DISTANCES_AT_ONCE // n))
         self._tell_apart(feature)
         self.chosen.append(feature)
         # As the beliefs do (beliefs.prefixes.neighbours): one further vote, spread like the prior.

@@ -47,14 +47,15 @@ __all__ = [
 ]
 
 _STRENGTHS = (np.inf, 50.0, 20.0, 10.0, 5.0, 2.0)
-_STRENGTHS_AHEAD = (50.0, 20.0, 10.0, 5.0)  # the fewer, the less chance has to say
+_STRENGTHS_AHEAD = (50.0, 10.0)  # the fewer, the less chance has to say
 _FOLDS = 5
 _FEW = 200  # rows below which folds are drawn twice
 _LEAST = 0.1  # a walk ends where a mistake is expected to cost less than this share of the next price
 _DEEPEST = 64  # and after this many features
 _FREE = 1e-9
 _WALKS = 4096
-_MOST_STEPS = 3  # that are looked ahead
+_WALKS_AT_ONCE = 200  # fewer take hardly longer than a thread takes to start
+_MOST_STEPS = 2  # that are looked ahead; three pay the same, and take five times as long
 _MOST_WORK = 7e7  # cells that may be looked at for it, over all training rows
 _ROWS_AHEAD = 32  # rows that share a path, roughly
 _USUAL_CLASSES = 3
@@ -353,7 +354,8 @@ class _HeldOutWalks:
                 _, n_rows, ends = next(graph.retrace(part.codes))
                 parts[fold] = Walks.of(graph, ends[:n_rows])
 
-        over_chunks(run, len(self.paths.held_out), 1)
+        n_folds = len(self.paths.held_out)
+        over_chunks(run, n_folds, _WALKS_AT_ONCE * n_folds // self.truth.size + 1)
         walks = Walks.joined([parts[fold] for fold in range(len(parts))])
         rule = ASK_ON if way.levels else fit_rule(walks, self.weights)
         scale = scale_of(self.paths.beliefs.priors, self.mistakes)

@@ -26,6 +26,7 @@ import numpy as np
 from etana.beliefs.prefixes.encoding import Feature
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
 from etana.kernels.prefixes import score_rows
+from etana.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -113,8 +114,6 @@ def fit_linear(
     features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None
 ) -> Linear:
     """Of training values (n, K) in the order of acquisition; a weight counts as that many copies of its row."""
-    from threadpoolctl import threadpool_limits
-
     counted = np.ones(codes.size) if weights is None else weights
     prior = shares_of(codes, n_classes, counted)
     known = prior > 0
@@ -122,7 +121,7 @@ def fit_linear(
     ends = 1 + np.cumsum([f.n_inputs for f in features], dtype=np.int64)
     inputs, gram = np.ones((int(ends[-1]) if features else 1, codes.size)), np.empty((0, 0))
     start, fitted = np.log(prior[known])[:, None], []
-    with threadpool_limits(limits=1, user_api="blas"):  # small products, many of them
+    with one_blas_thread():  # small products, many of them
         for k, (feature, end) in enumerate(zip(features, ends.tolist(), strict=True)):
             inputs[end - feature.n_inputs : end] = feature.inputs(values[:, k]).T
             rows = _Rows(inputs[:end], classes, counted, np.minimum(np.arange(end), 1.0))
