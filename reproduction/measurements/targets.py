@@ -140,15 +140,14 @@ def _told_the_limit(made: Any, cell: Cell, X: Any, y: np.ndarray, X_test: Any, y
     price = clf.price_for(limit * _OWN_PRICE)
     clf = clf.for_budget(limit * _OWN_PRICE)
     walk = clf.acquire(X_test)
-    asked = clf.expected_n_features_
-    mistakes = price * (clf.expected_cost_ - _OWN_PRICE * asked)
+    mistakes = price * (clf.expected_cost_ - _OWN_PRICE * clf.expected_n_features_)
     return {
         "price": price * _OWN_PRICE,
         "of_grid": False,
         "accuracy": float(np.mean(walk.labels == y_test)),
         "n_features": float(np.mean(walk.n_features)),
         "estimated_accuracy": 1 - mistakes,
-        "estimated_n_features": asked,
+        "estimated_n_features": clf.mean_spend() / _OWN_PRICE,
         "estimated_error": float(clf.expected_cost_error_) * price,
         "training_seconds": seconds,
     }

@@ -87,6 +87,29 @@ def test_a_sequential_classifier_is_fitted_once_for_all_prices():
     assert found.n_features == judged.n_features
 
 
+def test_an_adaptive_classifier_is_fitted_once_where_nothing_is_chosen():
+    X, y = load_iris(return_X_y=True)
+    made = []
+
+    def make(price, **given):
+        made.append(price)
+        return etana.AdaptiveClassifier(feature_costs=price, **given)
+
+    naive = list(curve(lambda price: make(price, m=np.inf, look_ahead=False), [0.1, 0.01], X, y))
+    assert made == [0.01]
+    assert naive[1].model.feature_costs == 0.1
+    judged = naive[0].model.model_.judgement
+    assert from_walks(naive[0]).n_features == judged.n_features
+    # Where a strength is chosen it is chosen at every price, and folds, which are given it, do as the whole did.
+    made.clear()
+    chosen_anew = list(curve(make, [0.1, 0.01], X, y))
+    assert made == [0.01, 0.1]
+    assert from_walks(chosen_anew[0]) is None
+    made.clear()
+    in_folds(chosen_anew, make, X, y, 0)
+    assert made == 3 * [0.01, 0.1]
+
+
 def test_prices_come_close_to_a_limit_on_features():
     X, y = load_wine(return_X_y=True)
 
@@ -202,6 +225,16 @@ def test_target_cells_measure_every_price():
     assert [(r["part"], r["price"]) for r in records] == [(p, c) for p in range(5) for c in (0.01, 0.2)]
     again = prepare(cell, None)()
     assert [r["accuracy"] for r in again] == [r["accuracy"] for r in records]
+
+
+def test_a_frugal_classifier_is_told_the_limit(monkeypatch):
+    monkeypatch.setitem(TARGETS, "iris", Target(0.9, 1.2))
+    records = prepare(Cell("target", "iris", "frugal"), None)()
+    assert [r["part"] for r in records] == list(range(5))
+    assert all(r["estimated_n_features"] <= 1.2 + 1e-6 and r["n_features"] < 1.8 for r in records)
+    assert all(r["estimated_accuracy"] > 0.8 and r["accuracy"] > 0.8 for r in records)
+    choice = chosen([Result(Cell("target", "iris", "frugal"), "done", 1.0, records=records)], 1.2)
+    assert choice.accuracy == pytest.approx(np.mean([r["accuracy"] for r in records]))
 
 
 def test_mll_is_split_anew(data_dir):
