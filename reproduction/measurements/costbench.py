@@ -20,7 +20,7 @@ from etana.evaluation.measuring import timed
 from reproduction.cells import Cell, Record
 from reproduction.methods import Setting, method_of
 
-__all__ = ["LEVELS", "METHODS", "STREED", "n_parts", "normaliser", "prepare"]
+__all__ = ["LEVELS", "METHODS", "STREED", "measure", "n_parts", "normaliser", "prepare"]
 
 LEVELS = ("low", "middle", "high")
 METHODS = (
@@ -60,6 +60,11 @@ def prepare(cell: Cell, data_dir: str | None) -> Callable[[], list[Record]]:
     bench = _load(cell.dataset, data_dir)
     _split(cell, bench, 0)
     return lambda: [_split(cell, bench, part) for part in range(n_parts(cell))]
+
+
+def measure(cell: Cell, data_dir: str | None, part: int) -> Record:
+    """One split of a cell by itself."""
+    return _split(cell, _load(cell.dataset, data_dir), part)
 
 
 def _split(cell: Cell, bench: CostBench, part: int) -> Record:

@@ -1,12 +1,14 @@
 """A method over several prices of a feature: what it does on test rows, and what training rows alone say about it.
 
 One price is one point of the trade between features and mistakes; all features cost the same and a mistake costs 1. A
-:class:`etana.SequentialClassifier` or :class:`etana.CommitteeClassifier` is fitted once, at the lowest price, and takes
-the others without a new fit; any other method is fitted anew at each price.
+:class:`etana.SequentialClassifier`, :class:`etana.CommitteeClassifier` or :class:`etana.FrugalClassifier`, or an
+:class:`etana.AdaptiveClassifier` whose strength is given, is fitted once, at the lowest price, and takes the others
+without a new fit; any other method is fitted anew at each price.
 
 What training rows say is what a point of the curve is chosen by. :func:`in_folds` fits and measures a method on three
 folds of the training rows, an :class:`etana.AdaptiveClassifier` with the strength that was chosen on all of them: the
-same for every method. :func:`from_walks` is what a classifier that is fitted once announces: averages over the walks of
+same for every method, and which of the rows were decided right is kept, so that methods are compared row by row.
+:func:`from_walks` is what a classifier that is fitted once announces: averages over the walks of
 rows that its own folds held out, which costs nothing. So does :func:`up_to`, which looks for the price at which such a
 classifier asks just as many features as a limit allows.
 """
@@ -21,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from etana.classifiers.adaptive import AdaptiveClassifier
+from etana.classifiers.base import AcquiringClassifier
+from etana.classifiers.frugal import FrugalClassifier
 from etana.classifiers.prefixed import PrefixClassifier
 from etana.evaluation.measuring import Folds
 
@@ -41,10 +45,12 @@ class PricedModel:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What training rows say about unseen ones: accuracy, and features for each."""
+    """What training rows say about unseen ones: accuracy, and features for each; and which rows were decided right, in
+    the order in which they were held out, where single rows are known."""
 
     accuracy: float
     n_features: float
+    right: np.ndarray | None = None
 
 
 def prices_of(text: Any, default: Sequence[float]) -> list[float]:
@@ -52,16 +58,28 @@ def prices_of(text: Any, default: Sequence[float]) -> list[float]:
     return list(default) if text is None else [float(price) for price in str(text).split("+")]
 
 
-def curve(make: Callable[[float], Any], prices: Sequence[float], X: Any, y: np.ndarray) -> Iterator[PricedModel]:
-    """Models for these prices, from the lowest up; ``make`` gives the estimator for a price."""
+def curve(
+    make: Callable[[float], Any], prices: Sequence[float], X: Any, y: np.ndarray, once: bool | None = None
+) -> Iterator[PricedModel]:
+    """Models for these prices, from the lowest up; ``make`` gives the estimator for a price, and ``once`` says whether
+    it is fitted once for all; None: where it can be."""
     prices = sorted(prices)
     for place, price in enumerate(prices):
         start = time.perf_counter()
         model = make(price).fit(X, y)
         yield PricedModel(price, model, time.perf_counter() - start)
-        if isinstance(model, PrefixClassifier):
+        if _takes_prices(model) if once is None else once:
             yield from _at_prices(model, prices[place + 1 :])
             return
+
+
+def _keeps_walks(clf: Any) -> bool:
+    """Whether it keeps walks of held-out rows, and nothing is chosen again at other prices."""
+    return isinstance(clf, PrefixClassifier) or (isinstance(clf, AdaptiveClassifier) and clf.m != "auto")
+
+
+def _takes_prices(clf: Any) -> bool:
+    return _keeps_walks(clf) or isinstance(clf, FrugalClassifier)
 
 
 def up_to(limit: float, models: Sequence[PricedModel]) -> list[PricedModel]:
@@ -85,7 +103,7 @@ def up_to(limit: float, models: Sequence[PricedModel]) -> list[PricedModel]:
     return sorted([*models, *between], key=lambda fitted: fitted.price)
 
 
-def _at_prices(kept: PrefixClassifier, prices: Sequence[float]) -> Iterator[PricedModel]:
+def _at_prices(kept: AcquiringClassifier, prices: Sequence[float]) -> Iterator[PricedModel]:
     for price in prices:
         start = time.perf_counter()
         model = kept.with_costs(feature_costs=price)
@@ -97,29 +115,32 @@ def in_folds(
 ) -> list[Estimate]:
     """Accuracy and features of each model's method on three folds of the training rows."""
     settings = {f.price: _settings(f.model) for f in models}
+    once = _takes_prices(models[0].model)
     found: dict[float, list[Estimate]] = {f.price: [] for f in models}
     for X_fit, y_fit, X_held, y_held in Folds(_INNER_FOLDS, seed=seed).parts(X, y):
-        for fitted in curve(lambda price: make(price).set_params(**settings[price]), list(found), X_fit, y_fit):
+        for fitted in curve(lambda price: make(price).set_params(**settings[price]), list(found), X_fit, y_fit, once):
             walk = fitted.model.acquire(X_held)
-            shares = float(np.mean(walk.labels == y_held)), float(np.mean(walk.n_features))
-            found[fitted.price].append(Estimate(*shares))
+            right = walk.labels == y_held
+            found[fitted.price].append(Estimate(float(np.mean(right)), float(np.mean(walk.n_features)), right))
     return [_mean(found[f.price]) for f in models]
 
 
 def _settings(model: Any) -> dict[str, Any]:
     """What was chosen on all training rows and need not be chosen again."""
-    return {"m": model.m_, "look_ahead": model.look_ahead_} if isinstance(model, AdaptiveClassifier) else {}
+    choosing = isinstance(model, AdaptiveClassifier) and model.m == "auto"
+    return {"m": model.m_, "look_ahead": model.look_ahead_} if choosing else {}
 
 
 def _mean(parts: list[Estimate]) -> Estimate:
     accuracies, features = [p.accuracy for p in parts], [p.n_features for p in parts]
-    return Estimate(float(np.mean(accuracies)), float(np.mean(features)))
+    right = np.concatenate([p.right for p in parts if p.right is not None])
+    return Estimate(float(np.mean(accuracies)), float(np.mean(features)), right)
 
 
 def from_walks(fitted: PricedModel) -> Estimate | None:
     """What a classifier with held-out walks announces; None for any other model."""
     model = fitted.model
-    if not isinstance(model, PrefixClassifier):
+    if not _keeps_walks(model):
         return None
     mistakes = model.expected_cost_ - fitted.price * model.expected_n_features_
     return Estimate(float(np.clip(1 - mistakes, 0, 1)), model.expected_n_features_)

@@ -23,7 +23,7 @@ from reproduction.methods import Setting, method_of
 __all__ = ["BOOSTING_PRICES", "METHODS", "PRICES", "PUBLISHED", "SETS", "n_parts", "prepare"]
 
 SETS = ("breast_cancer", "wine", "spambase", "digits")
-METHODS = ("adaptive", "sequential", "committee", "etana", "decision-tree", "lightgbm", "lightgbm-lazy")
+METHODS = ("frugal", "committee", "sequential", "adaptive", "etana", "decision-tree", "lightgbm", "lightgbm-lazy")
 PRICES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 BOOSTING_PRICES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.01, 0.003)
 _SEEDS = 5

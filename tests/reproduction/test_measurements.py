@@ -16,7 +16,7 @@ from etana.plots import CostCurveDisplay
 from reference import reference_folder
 from reproduction.cells import Cell
 from reproduction.experiments import n_parts, prepare
-from reproduction.measurements import costbench, medical_prices, peers
+from reproduction.measurements import by_split, costbench, medical_prices, peers
 from reproduction.measurements import plan as beyond
 from reproduction.measurements.curves import area, at_features, curve, from_walks, in_folds, prices_of, up_to
 from reproduction.measurements.rivals import CostEffectiveBoosting, OptimalTree
@@ -33,7 +33,7 @@ def data_dir():
     return str(found)
 
 
-def point(part, price, accuracy, n_features, expected, asked, folds=0.5, error=0.02):
+def point(part, price, accuracy, n_features, expected, asked, error=0.02, right="", few_rows=False):
     return {
         "part": part,
         "price": price,
@@ -42,7 +42,8 @@ def point(part, price, accuracy, n_features, expected, asked, folds=0.5, error=0
         "estimated_accuracy": expected,
         "estimated_n_features": asked,
         "estimated_error": error,
-        "folds_accuracy": folds,
+        "folds_right": right,
+        "few_rows": few_rows,
     }
 
 
@@ -84,6 +85,29 @@ def test_a_sequential_classifier_is_fitted_once_for_all_prices():
     found = from_walks(models[0])
     assert 1 - found.accuracy + 0.01 * found.n_features == pytest.approx(judged.cost)
     assert found.n_features == judged.n_features
+
+
+def test_an_adaptive_classifier_is_fitted_once_where_nothing_is_chosen():
+    X, y = load_iris(return_X_y=True)
+    made = []
+
+    def make(price, **given):
+        made.append(price)
+        return etana.AdaptiveClassifier(feature_costs=price, **given)
+
+    naive = list(curve(lambda price: make(price, m=np.inf, look_ahead=False), [0.1, 0.01], X, y))
+    assert made == [0.01]
+    assert naive[1].model.feature_costs == 0.1
+    judged = naive[0].model.model_.judgement
+    assert from_walks(naive[0]).n_features == judged.n_features
+    # Where a strength is chosen it is chosen at every price, and folds, which are given it, do as the whole did.
+    made.clear()
+    chosen_anew = list(curve(make, [0.1, 0.01], X, y))
+    assert made == [0.01, 0.1]
+    assert from_walks(chosen_anew[0]) is None
+    made.clear()
+    in_folds(chosen_anew, make, X, y, 0)
+    assert made == 3 * [0.01, 0.1]
 
 
 def test_prices_come_close_to_a_limit_on_features():
@@ -162,14 +186,37 @@ def test_where_nothing_is_within_the_limit_the_frugal_point_is_taken():
     assert chosen([result], 1.0).n_features == 2.0
 
 
-def test_between_methods_the_folds_decide():
-    records = [point(0, 0.1, 0.5, 2.0, 0.99, 2.0, folds=0.6), point(0, 0.01, 0.9, 3.0, 0.9, 3.0, folds=0.95)]
-    result = Result(Cell("target", "iris", "etana"), "done", 1.0, records=records)
-    other = [point(0, 0.1, 0.8, 1.0, 0.7, 1.0, folds=0.7)]
-    better = Result(Cell("target", "iris", "adaptive"), "done", 1.0, records=other)
-    assert chosen([result, better], 2.0).accuracy == 0.8
+def picked(few_rows=False, **right):
+    """Which method is chosen, when these rows of the folds are decided right."""
+    results = [
+        Result(Cell("target", "iris", name.replace("_", "-")), "done", 1.0, records=[
+            # Where it would ask too much, and is right everywhere: no part in the choice.
+            point(0, 0.01, 0.0, 3.0, 1.0, 3.0, right="1" * len(rows), few_rows=few_rows),
+            point(0, 0.1, place / 10, 1.0, 0.7, 1.0, right=rows, few_rows=few_rows),
+        ])
+        for place, (name, rows) in enumerate(right.items())
+    ]  # fmt: skip
+    return list(right)[round(10 * chosen(results, 2.0).accuracy)]
+
+
+def test_a_method_replaces_the_default_where_folds_clearly_prefer_it():
+    none, one, two, all_ = "0000", "0001", "0011", "1111"
+    # One row of four: 0.25, with a standard error of 0.217. Three won and two lost: 0.2, with one of 0.438.
+    assert picked(sequential=one, committee=none) == "sequential"
+    assert picked(sequential="11100", committee="00011") == "committee"
+    assert picked(sequential=one, etana=two, committee=none) == "etana"
+    assert picked(sequential=two, committee=two) == "committee"
+    # By instance, few rows and many columns decide between naive Bayes, which is the default then, and path counts.
+    assert picked(adaptive=all_, naive_instance=none, committee=none) == "adaptive"
+    assert picked(adaptive=none, naive_instance=all_, committee=none) == "committee"
+    assert picked(True, adaptive=all_, naive_instance=none, committee=none) == "naive_instance"
+    assert picked(True, naive_instance=none, committee=one) == "committee"
+
+
+def test_an_unfinished_curve_leaves_the_choice_open():
+    result = Result(Cell("target", "iris", "etana"), "done", 1.0, records=[point(0, 0.1, 0.5, 2.0, 0.9, 2.0)])
     assert chosen([result], 2.0).accuracy == 0.5
-    assert chosen([result, Result(Cell("target", "iris", "etana"), "failed", 1.0)], 1.0) is None
+    assert chosen([result, Result(Cell("target", "iris", "committee"), "failed", 1.0)], 2.0) is None
 
 
 def test_target_cells_measure_every_price():
@@ -178,6 +225,16 @@ def test_target_cells_measure_every_price():
     assert [(r["part"], r["price"]) for r in records] == [(p, c) for p in range(5) for c in (0.01, 0.2)]
     again = prepare(cell, None)()
     assert [r["accuracy"] for r in again] == [r["accuracy"] for r in records]
+
+
+def test_a_frugal_classifier_is_told_the_limit(monkeypatch):
+    monkeypatch.setitem(TARGETS, "iris", Target(0.9, 1.2))
+    records = prepare(Cell("target", "iris", "frugal"), None)()
+    assert [r["part"] for r in records] == list(range(5))
+    assert all(r["estimated_n_features"] <= 1.2 + 1e-6 and r["n_features"] < 1.8 for r in records)
+    assert all(r["estimated_accuracy"] > 0.8 and r["accuracy"] > 0.8 for r in records)
+    choice = chosen([Result(Cell("target", "iris", "frugal"), "done", 1.0, records=records)], 1.2)
+    assert choice.accuracy == pytest.approx(np.mean([r["accuracy"] for r in records]))
 
 
 def test_mll_is_split_anew(data_dir):
@@ -248,6 +305,32 @@ def test_costbench_is_normalised_as_published(data_dir):
         records = prepare(Cell("costbench", name, "nothing", {"level": level}), data_dir)()
         assert f"{np.mean([r['cost'] for r in records]):.2f}" == f"{known:.2f}"
         assert len(records) == 20
+
+
+def test_differences_are_split_by_split():
+    cells = [("heart", "low"), ("flare", "low")]
+    paid = {(split, *cell, "streed"): 10.0 for split in range(4) for cell in cells}
+    own = {0: (11.0, 12.0), 1: (10.0, 9.0), 2: (10.5, 10.5)}  # of the last split nothing is known
+    paid |= {(split, *cell, "frugal"): cost for split in own for cell, cost in zip(cells, own[split], strict=True)}
+    more, error, n_splits = by_split.paid_more(paid, "frugal", "streed", cells)
+    assert n_splits == 3
+    assert more == pytest.approx(np.mean([1.5, -0.5, 0.5]))
+    assert error == pytest.approx(1 / np.sqrt(3))
+    assert by_split.paid_more(paid, "frugal", "adaptive", cells) is None
+
+
+def test_a_split_by_itself_is_that_of_the_cell(data_dir, tmp_path, monkeypatch, capsys):
+    cell = Cell("costbench", "heart", "nothing", {"level": "middle", "splits": 3})
+    assert costbench.measure(cell, data_dir, 2)["cost"] == prepare(cell, data_dir)()[2]["cost"]
+    path = tmp_path / "paid.csv"
+    path.write_text("split,set,level,method,cost\n0,heart,low,nothing,99.0\n")  # what is there is not made again
+    options = ["--data-dir", data_dir, "-o", str(path), "--splits", "2", "--methods", "nothing,nothing"]
+    monkeypatch.setattr("sys.argv", ["by_split", *options])
+    by_split.main()
+    lines = path.read_text().splitlines()
+    assert lines[1] == "0,heart,low,nothing,99.0"
+    assert len(lines) == 1 + 2 * 27
+    assert "all cells: nothing less nothing +0.000 ± 0.000 (2 splits)" in capsys.readouterr().out
 
 
 def test_streed_gives_its_known_figures(data_dir):
