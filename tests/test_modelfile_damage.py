@@ -32,7 +32,7 @@ def saved(tmp_path_factory):
     save(clf.fit(X, y), folder / "sequential")
     assert isinstance(clf.model_.beliefs.member, Pool)  # so that both are among what is changed
     out.append(((folder / "sequential").read_bytes(), X))
-    X, y = gated(500)
+    X, y = gated(520)  # enough for a committee with boosted trees
     for name, made in (("regions", REGIONS_APART), ("chosen", FrugalClassifier(0.01, effort="fast"))):
         save(made.fit(X, y), folder / name)
         out.append(((folder / name).read_bytes(), X))

@@ -57,7 +57,7 @@ MUTANTS = [
     ),
     Mutant(
         "a plan knows nothing of what lies beyond its end", "kernels/choice.py",
-        "return estimate(stop, price, facts, setting.rule, setting.scale)",
+        "return estimate(stop, price, plans.facts, setting.rule, setting.scale)",
         "return stop",
         (_GRAPH + "test_plans_know_what_the_rule_expects_where_they_end",),
     ),
