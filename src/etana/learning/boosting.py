@@ -34,25 +34,50 @@ def fit_boosted(
     features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray
 ) -> Boosted:
     """Of training values (n, K) in the order of acquisition."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     prior = shares_of(codes, n_classes, weights)
     classes = np.flatnonzero(prior > 0)
     if not features or classes.size < 2:
         return Boosted(features, _NO_TREES, np.zeros(1), classes[:1], prior)
-    blocks = [f.raw(values[:, k], keep_missing=True) for k, f in enumerate(features)]
-    ends = np.cumsum([block.shape[1] for block in blocks])
+    columns, ends = _columns(features, values)
     counted = np.flatnonzero(weights > 0)
-    rows, shown = _partly_hidden(np.concatenate(blocks, axis=1)[counted], ends)
+    rows, shown = _partly_hidden(columns[counted], ends)
     shown = counted[shown]
+    model = _fit(rows, codes[shown], weights[shown])
+    base = np.array(model._baseline_prediction, dtype=np.float64).reshape(-1)
+    return Boosted(features, _plain_trees(model), base, classes, prior)
+
+
+def gains_of_trees(
+    features: list[Feature], values: np.ndarray, codes: np.ndarray, n_classes: int, weights: np.ndarray
+) -> np.ndarray:
+    """How much boosted trees gain by each feature, all of them known, (K,)."""
+    counted = np.flatnonzero(weights > 0)
+    if np.unique(codes[counted]).size < 2:
+        return np.zeros(len(features))
+    columns, ends = _columns(features, values)
+    model = _fit(columns[counted], codes[counted], weights[counted])
+    nodes = np.concatenate([tree.nodes for several in model._predictors for tree in several])
+    nodes = nodes[~nodes["is_leaf"].astype(bool)]
+    owners = np.searchsorted(ends, nodes["feature_idx"], side="right")
+    return np.bincount(owners, nodes["gain"], minlength=len(features))
+
+
+def _columns(features: list[Feature], values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What trees see of the values, and behind which column each feature ends."""
+    blocks = [f.raw(values[:, k], keep_missing=True) for k, f in enumerate(features)]
+    return np.concatenate(blocks, axis=1), np.cumsum([block.shape[1] for block in blocks])
+
+
+def _fit(rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+    """Scikit-learn's trees; a column without any value is filled in place."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     # Of few rows none may show the last features, and scikit-learn cannot cut a column without a value into bins.
     rows[:, np.isnan(rows).all(axis=0)] = 0.0
     model = HistGradientBoostingClassifier(**_SETTINGS)
     # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
     with _libraries().limit(limits=1, user_api="openmp"):
-        model.fit(rows, codes[shown], sample_weight=None if (weights == weights[0]).all() else weights[shown])
-    base = np.array(model._baseline_prediction, dtype=np.float64).reshape(-1)
-    return Boosted(features, _plain_trees(model), base, classes, prior)
+        return model.fit(rows, codes, sample_weight=None if (weights == weights[0]).all() else weights)
 
 
 @cache

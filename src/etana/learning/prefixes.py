@@ -30,7 +30,7 @@ from etana.beliefs.prefixes.linear import fit_linear
 from etana.beliefs.prefixes.neighbours import Neighbours
 from etana.beliefs.prefixes.travel import PrefixMember, shares_of, travel
 from etana.costs import ResolvedCosts
-from etana.learning.boosting import fit_boosted
+from etana.learning.boosting import fit_boosted, gains_of_trees
 from etana.learning.estimators import fit_estimators, takes_missing
 from etana.learning.folds import deal_folds, in_folds, sample_rows
 from etana.learning.forward_order import EstimatorSearch, Found, NeighbourSearch, out_of_fold
@@ -38,11 +38,13 @@ from etana.learning.pooling import fit_pool
 from etana.learning.progress import Tell
 from etana.learning.screen import screen_features
 from etana.policies.fixed_order import FixedOrder
-from etana.policies.regression import learn_stopping
+from etana.policies.regression import HeldOutWalks, learn_backward, learn_stopping
 from etana.table import Table
 
 __all__ = ["LearntPrefixes", "PrefixRows", "PrefixSettings", "best_beginning", "learn_prefixes"]
 
+_HEAD = 7  # features that neighbours choose in any case
+_LONGEST = 24  # with those that trees add
 MEMBERS = ("neighbours", "linear", "densities", "boosting")
 
 
@@ -113,6 +115,13 @@ class LearntPrefixes:
     codes: np.ndarray
     weights: np.ndarray
 
+    def paid(self, training: PrefixRows, known: int = 0, bought: tuple[int, ...] = ()) -> np.ndarray:
+        """What each held-out row really pays along the order, (n,), beyond what is known and bought already."""
+        prices = training.prices.in_order(self.beliefs.order, bought)
+        walked = HeldOutWalks(self.walks, self.codes, self.weights)
+        end = walked.stopping(prices.size, training.mistakes)
+        return learn_backward(walked, prices, training.mistakes, end, known)[1].realised
+
 
 @dataclass(frozen=True)
 class _Route:
@@ -121,6 +130,7 @@ class _Route:
     columns: np.ndarray
     features: list[Feature]
     found: Found
+    candidates: np.ndarray  # columns that it was chosen from
 
 
 def learn_prefixes(
@@ -133,22 +143,62 @@ def learn_prefixes(
     # much of it pays.
     whole = nested and (settings.nested is True or training.table.n_features > rows.size)
     route = _find_route(training, settings, rows, settings.max_features, whole, tell, start)
-    values = training.values(route.columns)
     if settings.estimator is not None and not nested:
         if not settings.by_estimator:
             rows = np.arange(training.codes.size)
         raw = [
             route.found.posteriors
             if settings.by_estimator
-            else _cross_validated(training, settings, route, values, tell)
+            else _cross_validated(training, settings, route, training.values(route.columns), tell)
         ]
     else:
         search = partial(_find_route, most=route.columns.size, to_the_end=whole, tell=lambda text: None, start=start)
         raw = _walks(training, settings, rows, search if nested else lambda *_: route, route.columns.size, tell)
+    learnt = _learn_along(training, settings, route, rows, raw, tell)
+    longer = None if nested else _with_a_tail(training, settings, rows, route, start)
+    if longer is None:
+        return learnt
+    raw = _walks(training, settings, rows, lambda *_: longer, longer.columns.size, tell)
+    other = _learn_along(training, settings, longer, rows, raw, tell)
+    return min(learnt, other, key=lambda one: np.average(one.paid(training, len(start)), weights=one.weights))
+
+
+def _learn_along(
+    training: PrefixRows, settings: PrefixSettings, route: _Route, rows: np.ndarray, raw: list[np.ndarray], tell: Tell
+) -> LearntPrefixes:
+    """Classifiers on the prefixes of an order, made honest by the held-out walks along it."""
     tell("fitting")
     fitting = rows if settings.estimator is None else np.arange(training.codes.size)
-    members = _fit_members(training, settings, route, values, fitting)
+    members = _fit_members(training, settings, route, training.values(route.columns), fitting)
     return _calibrated(training, route.columns, members, raw, rows)
+
+
+def _with_a_tail(
+    training: PrefixRows, settings: PrefixSettings, rows: np.ndarray, route: _Route, start: tuple[int, ...]
+) -> _Route | None:
+    """The beginning of an order, and behind it what trees gain most by; None where trees have no say.
+
+    Neighbours find features that tell only together, a few at a time. Among many features nearest rows are far away,
+    and an order that they choose ends, or goes on with the wrong ones, where trees still gain.
+    """
+    if settings.estimator is not None or settings.order is not None or "boosting" not in settings.members:
+        return None
+    most = min(settings.max_features, _LONGEST)
+    head = route.columns[: max(_HEAD, len(start))]
+    others = np.setdiff1d(route.candidates, head)
+    if most <= head.size or not others.size:
+        return None
+    some = rows[sample_rows(training.codes[rows], settings.search_rows, training.keys[rows])]
+    columns = np.concatenate([head, others])
+    values = training.values(columns)[some]
+    features = [learn_feature(values[:, k], training.levels.get(c)) for k, c in enumerate(columns.tolist())]
+    gains = gains_of_trees(features, values, training.codes[some], training.n_classes, training.weights[some])
+    gains = gains[head.size :] / np.maximum(training.prices.full[others], np.finfo(float).tiny)
+    tail = others[np.argsort(-gains, kind="stable")[: min(int((gains > 0).sum()), most - head.size)]]
+    order = np.concatenate([head, tail])
+    if not tail.size or np.array_equal(order, route.columns):
+        return None
+    return _find_route(training, replace(settings, order=order), rows, order.size, False, lambda text: None)
 
 
 def best_beginning(learnt: LearntPrefixes, prices: ResolvedCosts, mistakes: np.ndarray, budget: float) -> FixedOrder:
@@ -184,7 +234,7 @@ def _find_route(
     if not most:
         n = training.n_classes
         nothing = np.empty(0, np.int64)
-        return _Route(nothing, [], Found(nothing, nothing, np.empty((0, rows.size, n))))
+        return _Route(nothing, [], Found(nothing, nothing, np.empty((0, rows.size, n))), nothing)
     tell("screening")
     rows = rows[sample_rows(training.codes[rows], settings.search_rows, training.keys[rows])]
     codes, weights = training.codes[rows], training.weights[rows]
@@ -205,7 +255,7 @@ def _find_route(
         found = Found(
             np.array(first, dtype=np.int64), np.zeros(most, np.int64), np.empty((most, 0, training.n_classes))
         )
-        return _Route(candidates[found.features], [features[f] for f in found.features], found)
+        return _Route(candidates[found.features], [features[f] for f in found.features], found, candidates)
     prices = training.prices.of(candidates)
     search: NeighbourSearch | EstimatorSearch
     if settings.by_estimator:
@@ -219,7 +269,7 @@ def _find_route(
         scaled = [f.scaled(values[:, k]) for k, f in enumerate(features)]
         search = NeighbourSearch(scaled, codes, prices, training.mistakes, weights)
     found = search.run(most, to_the_end, lambda n_chosen: tell(f"{n_chosen} features in order"), first, settings.pairs)
-    return _Route(candidates[found.features], [features[f] for f in found.features], found)
+    return _Route(candidates[found.features], [features[f] for f in found.features], found, candidates)
 
 
 def _fit_members(

@@ -246,10 +246,7 @@ def _paid(
 ) -> np.ndarray:
     """What each held-out row really pays in a region of its own, beyond what is known and bought already."""
     learnt = learn_prefixes(training, settings, lambda text: None, known)
-    prices = training.prices.in_order(learnt.beliefs.order, bought)
-    walked = HeldOutWalks(learnt.walks, learnt.codes, learnt.weights)
-    end = walked.stopping(prices.size, training.mistakes)
-    return learn_backward(walked, prices, training.mistakes, end, len(known))[1].realised
+    return learnt.paid(training, len(known), bought)
 
 
 def learn_tree_stopping(
