@@ -43,6 +43,7 @@ def small_fits() -> None:
         _use(clf, *two)
     for data in (wide, wide_of_two):
         _use(etana.ETANAClassifier(), data.X, data.y)
+        _use(etana.FrugalClassifier(), data.X, data.y)  # more than 500 rows of one of them: with boosted trees
     _use(etana.FrugalClassifier(effort="fast"), wide.X, wide.y)
 
 

@@ -48,7 +48,7 @@ def demonstrate(name: str, feature_cost: float, seed: int = 0) -> tuple[list[Dem
     X, y = Table(dense=data.X, names=data.names), data.y
     train, test = train_test_split(np.arange(X.n_rows), test_size=_TEST_SHARE, stratify=y, random_state=seed)
     X_train, X_test, y_train, y_test = X.rows(train), X.rows(test), y[train], y[test]
-    clf = FrugalClassifier(feature_costs=feature_cost, effort="fast", random_state=seed).fit(X_train, y_train)
+    clf = FrugalClassifier(feature_costs=feature_cost, random_state=seed).fit(X_train, y_train)
     paper = ETANAClassifier(feature_costs=feature_cost, random_state=seed).fit(X_train, y_train)
     # Naive Bayes on all features is the paper's model with free features: it asks for everything.
     everything = paper.with_costs(feature_costs=0.0)
