@@ -17,8 +17,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LONGEST = 1200  # seconds, on a machine that others use too
-# By sys.path and not by PYTHONPATH: an isolated build forgets of that what the environment around it points to, as one with
-# an editable install of this checkout does.
+# By sys.path and not by PYTHONPATH: an isolated build forgets of that what the environment around it points to, as one
+# with an editable install of this checkout does.
 _AHEAD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from etana.ahead import main; main()"
 
 
