@@ -30,11 +30,14 @@ __all__ = [
     "Near",
     "Neighbourhood",
     "Scoring",
+    "Scratch",
     "Voters",
+    "add_column",
     "bring_apart",
     "leave_one_out",
     "list_near",
     "nearest",
+    "posterior_among",
     "score_candidates",
 ]  # fmt: skip
 
@@ -111,7 +114,7 @@ class Alike(NamedTuple):
     lines: np.ndarray
 
 
-class _Scratch(NamedTuple):
+class Scratch(NamedTuple):
     """Room to work in."""
 
     least: np.ndarray  # float32 (k,), the least distances
@@ -358,7 +361,7 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
     codes, n, n_classes, starts = voters.codes, voters.codes.size, prior.size, alike.starts
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty((1, n_classes))
     apart, ends, most = np.empty(n, columns.dtype), np.empty(starts.size, np.int64), 0
-    scratch, only = _Scratch(least, apart, np.empty(n + 1, np.int32), found), np.empty(1, np.int64)
+    scratch, only = Scratch(least, apart, np.empty(n + 1, np.int32), found), np.empty(1, np.int64)
     only[0] = k
     for group in range(starts.size - 1):
         most = max(most, starts[group + 1] - starts[group])
@@ -382,7 +385,7 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
             if not sure:
                 copy(distances[i], apart)
                 for c in range(lo, hi):
-                    _add_column(columns[c, i], columns[c], apart)
+                    add_column(columns[c, i], columns[c], apart)
                 apart[i] = np.inf
                 _among_hits(apart, _look_around(apart, k, scratch), voters, only, scratch, votes)
             gain = _gain(votes[0], prior, codes[i], current[i], weights[i])
@@ -392,7 +395,7 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
 
 
 @njit(nogil=True, cache=True)
-def _add_column(own, column, apart):
+def add_column(own, column, apart):
     """Add to how far rows are ``apart`` (n,) from one with this value what the column says."""
     # Over all rows: a long loop over contiguous memory, which runs several at a time.
     for j in range(apart.size):
@@ -405,7 +408,7 @@ def bring_apart(hood, lo, hi, first, last):
     """Add to the distances of the rows ``first`` to ``last`` what the columns ``lo`` to ``hi`` say."""
     for i in range(first, last):
         for c in range(lo, hi):
-            _add_column(hood.columns[c, i], hood.columns[c], hood.distances[i])
+            add_column(hood.columns[c, i], hood.columns[c], hood.distances[i])
 
 
 @njit(nogil=True, cache=True)
@@ -431,7 +434,7 @@ def leave_one_out(hood, near, sizes, first, last, votes):
     n, most, only = distances.shape[0], sizes[sizes.size - 1], np.int64(0)
     apart, nothing = np.empty(n, columns.dtype), np.empty((1, n), columns.dtype)
     clear(nothing[only])
-    scratch = _Scratch(
+    scratch = Scratch(
         np.empty(most, columns.dtype), np.empty(n, columns.dtype), np.empty(n + 1, np.int32),
         np.empty((2, votes.shape[2])),
     )  # fmt: skip
@@ -449,19 +452,32 @@ def leave_one_out(hood, near, sizes, first, last, votes):
 
 
 @njit(nogil=True, cache=True)
-def nearest(distances, added, columns, voters, k, votes):
-    """Votes for new rows.
+def posterior_among(apart, voters, prior, sizes, scratch, votes):
+    """Posterior (N,) by the votes of the ``sizes[0]`` nearest of rows so far ``apart`` (n,), into ``votes[0]``;
+    there is one size."""
+    _among_hits(apart, _look_around(apart, sizes[0], scratch), voters, sizes, scratch, votes)
+    total = 0.0
+    for c in range(prior.size):
+        total += votes[0, c]
+    # One further vote, spread like the prior: no class has probability 0 for want of a neighbour.
+    for c in range(prior.size):
+        votes[0, c] = (votes[0, c] + prior[c]) / (total + 1.0)
+
+
+@njit(nogil=True, cache=True)
+def nearest(distances, added, columns, voters, prior, k, posteriors):
+    """Posteriors (m, N) of new rows by the votes of the k nearest.
 
     ``distances`` (m, n) to the training rows are first brought up to date with the feature whose encoded values are
     ``added`` (m, w) for the new rows and ``columns`` (w, n) for the training rows.
     """
-    n, only = distances.shape[1], np.empty(1, np.int64)
+    only = np.empty(1, np.int64)
     only[0] = k
-    scratch = _Scratch(
-        np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(n + 1, np.int32),
-        np.empty((2, votes.shape[1])),
+    scratch = Scratch(
+        np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(distances.shape[1] + 1, np.int32),
+        np.empty((2, prior.size)),
     )  # fmt: skip
     for i in range(distances.shape[0]):
         for c in range(columns.shape[0]):
-            _add_column(added[i, c], columns[c], distances[i])
-        _among_hits(distances[i], _look_around(distances[i], k, scratch), voters, only, scratch, votes[i : i + 1])
+            add_column(added[i, c], columns[c], distances[i])
+        posterior_among(distances[i], voters, prior, only, scratch, posteriors[i : i + 1])

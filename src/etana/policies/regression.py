@@ -115,6 +115,11 @@ class RegressionStopping(OrderStopping):
         """Misclassification costs above the least of each class."""
         return np.ascontiguousarray(self.mistakes - self.mistakes.min(axis=1, keepdims=True))
 
+    @property
+    def unit(self) -> float:
+        """The dearest mistake: in units of it another currency gives the same numbers."""
+        return _unit(self.mistakes)
+
     def stop_cost(self, beliefs: np.ndarray) -> np.ndarray:
         """g: expected cost of deciding now."""
         return stop_costs(beliefs, self.mistakes)
@@ -152,7 +157,7 @@ class RegressionStopping(OrderStopping):
         if stage is None:
             return self.stop_cost(beliefs), np.full(len(beliefs), np.inf)
         stop, onward = np.empty(len(beliefs)), np.empty(len(beliefs))
-        price, unit = float(self.prices[k]), _unit(self.mistakes)
+        price, unit = float(self.prices[k]), self.unit
         beliefs = np.ascontiguousarray(beliefs)
         onward_rows(
             beliefs, self._costs, unit, stage.centre, stage.scale, stage.slopes, stage.level, price, stop, onward

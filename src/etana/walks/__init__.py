@@ -2,7 +2,8 @@
 
 from etana.walks.acquisition import Acquisition
 from etana.walks.graph_walk import GraphWalk
+from etana.walks.prefixes import PrefixWalk
 from etana.walks.registry import CompiledWalk, compiled_walk, register
 from etana.walks.stages import StageWalk
 
-__all__ = ["Acquisition", "CompiledWalk", "GraphWalk", "StageWalk", "compiled_walk", "register"]
+__all__ = ["Acquisition", "CompiledWalk", "GraphWalk", "PrefixWalk", "StageWalk", "compiled_walk", "register"]

@@ -12,7 +12,7 @@ from etana.kernels.walk import Outcomes, Storage
 from etana.notebook import show_acquisition
 from etana.table import Table
 
-__all__ = ["Acquisition", "check_columns", "empty_outcomes", "read_budget", "storage_of", "turned"]
+__all__ = ["Acquisition", "check_columns", "empty_outcomes", "read_budget", "short_of_money", "storage_of", "turned"]
 
 
 class Acquisition:
@@ -117,3 +117,12 @@ def empty_outcomes(n_rows: int, n_classes: int) -> Outcomes:
     """Arrays for what becomes of rows."""
     labels, asked = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
     return Outcomes(labels, asked, np.empty(n_rows), np.empty((n_rows, n_classes)))
+
+
+def short_of_money(outcomes: Outcomes, prices: np.ndarray, budget: float) -> np.ndarray | None:
+    """Rows along an order whose next stage does not fit, some of which would have stopped anyway; None: no row.
+    ``prices`` are those of the stages."""
+    if budget == np.inf:
+        return None
+    # Behind the last stage nothing is asked, whatever it costs.
+    return outcomes.spent + np.append(prices, 0.0)[outcomes.asked] > budget

@@ -10,11 +10,10 @@ from etana.beliefs.naive_bayes import NaiveBayes
 from etana.kernels import walk as kernel
 from etana.kernels.fitted import quick_of, walk_fitted
 from etana.kernels.rules import FITTED, INTERVAL, Rule
-from etana.kernels.walk import Outcomes
 from etana.policies.fixed_order import FixedOrder
 from etana.table import Table
 from etana.threads import over_chunks
-from etana.walks.acquisition import empty_outcomes, storage_of
+from etana.walks.acquisition import empty_outcomes, short_of_money, storage_of
 from etana.walks.registry import CompiledWalk, Walked, register
 
 __all__ = ["StageWalk"]
@@ -54,15 +53,8 @@ class StageWalk(CompiledWalk):
             self.loop(storage, self.bins, self.cells, budget, first, last, outcomes)
 
         over_chunks(run, table.n_rows, _ROWS_PER_THREAD)
-        return Walked(outcomes, self.order, None, self._short(outcomes, budget))
-
-    def _short(self, outcomes: Outcomes, budget: float) -> np.ndarray | None:
-        """Rows whose next stage does not fit; some of them would have stopped anyway."""
-        if budget == np.inf:
-            return None
-        # Behind the last stage nothing is asked, whatever it costs.
-        prices = np.append(self.rule.costs[: self.columns.size], 0.0)
-        return outcomes.spent + prices[outcomes.asked] > budget
+        short = short_of_money(outcomes, self.rule.costs[: self.columns.size], budget)
+        return Walked(outcomes, self.order, None, short)
 
 
 register(NaiveBayes, FixedOrder, StageWalk.of)

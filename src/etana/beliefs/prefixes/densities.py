@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etana.beliefs.prefixes.encoding import Categories, Feature
+from etana.beliefs.prefixes.encoding import Categories, Feature, Numbers
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
 from etana.errors import InputError
+from etana.kernels.prefixes import density_rows, log_odds_rows, share_rows
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
 
 __all__ = ["Densities", "fit_densities"]
 
-_OUTERMOST = 0.01  # least rank: what lies beyond counts as much
 _TOWARDS_MEAN = 1.0  # rows' worth of belief that a class is like the others
 _TOWARDS_SPREAD = 100.0  # that it has the spread of the others
 _TOWARDS_SHARE = 2.0
@@ -82,27 +82,28 @@ class _Logs(Traveller):
 
     def after(self, values: np.ndarray) -> tuple[Traveller, np.ndarray]:
         of, k = self.densities, self.stage
-        logs = self.logs + evidence(of.features[k], of.tables[k], values)
-        odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return _Logs(of, k + 1, logs), odds / odds.sum(axis=1, keepdims=True)
+        logs, posteriors = self.logs.copy(), np.empty_like(self.logs)
+        _add_evidence(of.features[k], of.tables[k], values, logs)
+        share_rows(logs, posteriors)
+        return _Logs(of, k + 1, logs), posteriors
 
 
 def evidence(feature: Feature, table: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Logarithm of the density of each value within each class, (n, N); 0 for a missing value."""
-    known = np.isfinite(values) if isinstance(feature, Categories) else ~np.isnan(values)
     out = np.zeros((values.size, table.shape[1]))
-    if isinstance(feature, Categories):
-        out[known] = table[values[known].astype(np.int64)]
-    else:
-        z = (positions(feature, values[known])[:, None] - table[0]) / table[1]
-        out[known] = -0.5 * z * z - np.log(table[1])
+    _add_evidence(feature, table, values, out)
     return out
 
 
-def positions(feature: Any, values: np.ndarray) -> np.ndarray:
+def _add_evidence(feature: Feature, table: np.ndarray, values: np.ndarray, logs: np.ndarray) -> None:
+    density_rows(np.ascontiguousarray(values, dtype=np.float64), feature.knots, feature.ranks, table, logs)
+
+
+def positions(feature: Numbers, values: np.ndarray) -> np.ndarray:
     """Log odds of the rank of each number."""
-    rank = np.clip(feature.shares(values), _OUTERMOST, 1.0 - _OUTERMOST)
-    return np.log(rank / (1.0 - rank))
+    out = np.empty(values.size)
+    log_odds_rows(np.ascontiguousarray(values, dtype=np.float64), feature.knots, feature.ranks, out)
+    return out
 
 
 def fit_densities(

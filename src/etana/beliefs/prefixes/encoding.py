@@ -108,6 +108,8 @@ class Categories:
 
     labels: np.ndarray
     scale: float
+    knots: ClassVar[np.ndarray] = np.empty(0)  # labels have no ranks
+    ranks: ClassVar[np.ndarray] = np.empty(0)
 
     @property
     def width(self) -> int:
@@ -170,11 +172,10 @@ def feature_arrays(features: list[Feature]) -> dict[str, np.ndarray]:
     """Numbers of all encodings, one after the other; labels are stored elsewhere."""
     numeric = [f if isinstance(f, Numbers) else None for f in features]
     none = np.empty(0)
-    sizes = [0 if f is None else f.knots.size for f in numeric]
     return {
-        "knots": np.concatenate([none, *(f.knots for f in numeric if f is not None)]),
-        "ranks": np.concatenate([none, *(f.ranks for f in numeric if f is not None)]),
-        "knot_offsets": np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+        "knots": np.concatenate([none, *(f.knots for f in features)]),
+        "ranks": np.concatenate([none, *(f.ranks for f in features)]),
+        "knot_offsets": np.concatenate(([0], np.cumsum([f.knots.size for f in features], dtype=np.int64))),
         "scales": np.array([f.spread if isinstance(f, Numbers) else f.scale for f in features], np.float64),
         "medians": np.array([0.0 if f is None else f.median for f in numeric], np.float64),
         "means": np.array([0.0 if f is None else f.mean for f in numeric], np.float64),

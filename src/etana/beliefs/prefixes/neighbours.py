@@ -102,10 +102,7 @@ class _Distances(Traveller):
         added = of.features[k].scaled(values)
         # Squared distances add up feature by feature; the copy keeps the traveller that came here as it was.
         distances = self.distances.copy()
-        votes = np.empty((len(values), of.prior.size))
-
+        posteriors = np.empty((len(values), of.prior.size))
         voters = kernel.Voters(of.codes, of.weights)
-        kernel.nearest(distances, added, of.columns[k], voters, int(of.sizes[k]), votes)
-        # One further vote, spread like the prior: no class has probability 0 for want of a neighbour.
-        posteriors = (votes + of.prior) / (votes.sum(axis=1, keepdims=True) + 1.0)
+        kernel.nearest(distances, added, of.columns[k], voters, of.prior, int(of.sizes[k]), posteriors)
         return _Distances(of, k + 1, distances), posteriors
