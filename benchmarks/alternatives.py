@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench_data import data_folder
-from bench_tools import in_new_process, made_data, save, take_turns
+from bench_tools import in_new_process, made_data, one_row, save, take_turns
 
 SETS = ("madelon", "lung", "mll", "dexter", "car", "lung2", "made")
 SLOW = {("OFSA3M", "dexter"), ("OFSDensity", "madelon"), ("OFSA3M", "madelon")}
@@ -72,21 +72,6 @@ def methods(n_classes: int):
         kind = getattr(selection, name)
         out[f"{name} + 3-NN"] = lambda kind=kind: make_pipeline(kind(), KNeighborsClassifier(3))
     return out
-
-
-def one_row(clf, X, seconds: float) -> dict[str, float]:
-    """Microseconds of calls with one row."""
-    rows = [np.ascontiguousarray(X[r : r + 1]) for r in range(min(len(X), 200))]
-    for row in rows[:3]:
-        clf.predict(row)
-    took: list[float] = []
-    while len(took) < 50 or (sum(took) < seconds and len(took) < 20_000):
-        row = rows[len(took) % len(rows)]
-        start = time.perf_counter()
-        clf.predict(row)
-        took.append(time.perf_counter() - start)
-    p50, p99 = np.percentile(took, [50, 99]) * 1e6
-    return {"p50": float(p50), "p99": float(p99), "calls": len(took)}
 
 
 def features_read(clf, X) -> float:

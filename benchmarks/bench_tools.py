@@ -1,4 +1,4 @@
-"""What the benchmarks share: taking turns, processes of their own, results on disk, made-up data."""
+"""What the benchmarks share: taking turns, calls with one row, new processes, results on disk, made-up data."""
 
 from __future__ import annotations
 
@@ -41,6 +41,21 @@ def take_turns(jobs: dict[str, Callable[[], object]], repeats: int, least: float
             seen[name].append(((time.perf_counter() - wall) / often[name], (time.process_time() - cpu) / often[name]))
     medians = {name: np.median(pairs, axis=0) for name, pairs in seen.items()}
     return {name: {"wall": float(m[0]), "cpu": float(m[1])} for name, m in medians.items()}
+
+
+def one_row(clf: Any, X: np.ndarray, seconds: float) -> dict[str, float]:
+    """Microseconds of warm calls of ``predict`` with one row: median and 99 %."""
+    rows = [np.ascontiguousarray(X[r : r + 1]) for r in range(min(len(X), 200))]
+    for row in rows[:3]:
+        clf.predict(row)
+    took: list[float] = []
+    while len(took) < 50 or (sum(took) < seconds and len(took) < 20_000):
+        row = rows[len(took) % len(rows)]
+        start = time.perf_counter()
+        clf.predict(row)
+        took.append(time.perf_counter() - start)
+    p50, p99 = np.percentile(took, [50, 99]) * 1e6
+    return {"p50": float(p50), "p99": float(p99), "calls": len(took)}
 
 
 def made_data(rows: int, columns: int, classes: int = 2, seed: int = 0, dtype: Any = np.float64):

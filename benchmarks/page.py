@@ -228,6 +228,12 @@ def prices(found: dict) -> str:
     return table(found["prices"], [[f"{1e3 * s:.1f}" for s in found["prices"].values()]])
 
 
+def one_row(found: dict) -> str:
+    kinds = next(iter(found["one row"].values()))
+    rows = ([name, *(f"{m['p50']:.0f} ({m['p99']:.0f})" for m in r.values())] for name, r in found["one row"].items())
+    return table(("data", *(f"`{kind}`" for kind in kinds)), rows)
+
+
 def useless(found: dict) -> str:
     rows = ([f"{r['features']:,}", f"{r['asked']:.2f}", f"{1e9 * r['row']:.0f}"] for r in found["useless"])
     return table(("features", "asked", "a row, ns"), rows)
@@ -246,6 +252,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "start": ("startup", start),
     "cold": ("cold", cold),
     "prices": ("startup", prices),
+    "one row": ("startup", one_row),
     "useless": ("startup", useless),
 }
 

@@ -1,4 +1,4 @@
-"""What the first call of a process costs, what new prices cost, and a row as useless features are added.
+"""What the first call of a process costs, what new prices cost, a row alone, and a row as useless features are added.
 
 python benchmarks/startup.py [--data FOLDER]
 """
@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 
-from bench_tools import made_data, reference_sets, save, take_turns
-from etana import ETANAClassifier
+from bench_tools import made_data, one_row, reference_sets, save, take_turns
+from etana import AdaptiveClassifier, CommitteeClassifier, ETANAClassifier, SequentialClassifier
 
 PROGRAMS = {
     "nothing": "pass",
@@ -50,6 +50,17 @@ def new_prices(data: str | None) -> dict[str, float]:
     return out
 
 
+def single_rows(data: str | None) -> dict[str, dict[str, dict[str, float]]]:
+    """Microseconds of a call with one row, by data and classifier: fitted on every other row, asked of the others."""
+    sets = [("breast cancer", *load_breast_cancer(return_X_y=True)), ("digits", *load_digits(return_X_y=True))]
+    sets += [(name, np.asarray(d.X, dtype=np.float64), d.y) for name, d in reference_sets(data, ("spambase", "pima"))]
+    kinds = (ETANAClassifier, AdaptiveClassifier, SequentialClassifier, CommitteeClassifier)
+    return {
+        name: {kind.__name__: one_row(kind().fit(X[::2], y[::2]), X[1::2], 0.5) for kind in kinds}
+        for name, X, y in sets
+    }
+
+
 def useless_features() -> list[dict[str, float]]:
     """Nanoseconds a row against the number of features: what matters is how many are asked."""
     out = []
@@ -70,7 +81,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data")
     given = parser.parse_args()
-    results = {"start": start_up(), "prices": new_prices(given.data), "useless": useless_features()}
+    results = {
+        "start": start_up(), "prices": new_prices(given.data), "one row": single_rows(given.data),
+        "useless": useless_features(),
+    }  # fmt: skip
     save("startup", results)
     console = Console(width=120)
     for title, what, unit in (("New process", "start", 1.0), ("New prices", "prices", 1e3)):
@@ -78,6 +92,11 @@ def main() -> None:
         for name, seconds in results[what].items():
             table.add_row(name, f"{unit * seconds:.2f}")
         console.print(table)
+    table = Table("data", "classifier", "us", "99 %", title="A call of predict with one row")
+    for name, classifiers in results["one row"].items():
+        for kind, m in classifiers.items():
+            table.add_row(name, kind, f"{m['p50']:.0f}", f"{m['p99']:.0f}")
+    console.print(table)
     table = Table("features", "asked", "ns a row", title="Useless features are added")
     for r in results["useless"]:
         table.add_row(f"{r['features']:,}", f"{r['asked']:.2f}", f"{1e9 * r['row']:.0f}")

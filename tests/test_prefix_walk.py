@@ -45,6 +45,11 @@ def samples():
     yield "free, and in groups", SequentialClassifier(feature_costs=fees, misclassification_costs=dear), *wine
     yield "three members", CommitteeClassifier(feature_costs=0.003, splits=False), with_holes(wine[0]), wine[1]
     yield "three members, labels", CommitteeClassifier(feature_costs=0.003, splits=False), *with_labels(*wine)
+    # More than 500 rows to learn from.
+    twice, short = [(np.tile(X, (2, 1)), np.tile(y, 2)) for X, y in (cancer, (digits[0][:550], digits[1][:550] % 3))]
+    small = {"splits": False, "max_features": 5, "cv": 2}
+    yield "with trees", CommitteeClassifier(**small), with_holes(twice[0]), twice[1]
+    yield "with trees, three classes", CommitteeClassifier(**small), *short
     yield "nothing pays", SequentialClassifier(feature_costs=2.0), *wine
 
 
@@ -74,6 +79,7 @@ def test_rows_have_the_bits_of_the_loop_for_any_pair(fitted):
     walk = clf.acquire(X)
     assert walk.n_features.max() > 1 or name == "nothing pays"
     same(walk, generic.walk(model.beliefs, model.policy, read_table(X)), model)
+    assert len(model.beliefs.member.members) == (4 if "trees" in name else 3 if "three members" in name else 2)
 
 
 def test_rows_with_little_money_too(fitted):

@@ -1,8 +1,9 @@
 """Rows along an order with a committee of classifiers on its prefixes: one row after another, to its stop.
 
 A row alone keeps all that it knows near the processor: its distances to the training rows, its inputs of logistic
-regression, its densities. Each step is that of the travellers (:mod:`etana.beliefs.prefixes.travel`), with the same
-functions for one row, so that a row has the same bits whichever way it goes.
+regression, its densities, its columns for trees. Each step is that of the travellers
+(:mod:`etana.beliefs.prefixes.travel`), with the same functions for one row, so that a row has the same bits whichever
+way it goes.
 
 Symbols: K features of the order, of which an instance is asked H at most; N classes; M members; n training rows.
 """
@@ -18,11 +19,12 @@ from etana.kernels.copying import clear, copy
 from etana.kernels.neighbours import Scratch, Voters, add_column, posterior_among
 from etana.kernels.prefixes import add_density, as_shares, encoded, onward_from, score, temper_into
 from etana.kernels.rules import decide, stop_cost
+from etana.kernels.trees import Forest, tree_posterior
 from etana.kernels.walk import fetch
 
 __all__ = ["Chain", "Encodings", "Members", "Stops", "walk_prefixes"]
 
-NEIGHBOURS, LINEAR, DENSITIES = range(3)
+NEIGHBOURS, LINEAR, DENSITIES, TREES = range(4)
 
 
 class Encodings(NamedTuple):
@@ -36,7 +38,7 @@ class Encodings(NamedTuple):
     numbers : float64 (K, 4)
         Spread, median, mean and deviation of a number; the scale of labels.
     widths : int64 (K,)
-        Columns for distances: 1 of a number, one for each label.
+        Columns for distances and trees: 1 of a number, one for each label.
     """
 
     knots: np.ndarray
@@ -61,6 +63,7 @@ class Members(NamedTuple):
         Of logistic regression, those of one prefix below those of the other.
     tables : float64 (total, N)
         Of densities, those of one feature below those of the other.
+    forest : Forest
     """
 
     kinds: np.ndarray
@@ -69,6 +72,7 @@ class Members(NamedTuple):
     sizes: np.ndarray
     weights: np.ndarray
     tables: np.ndarray
+    forest: Forest
 
 
 class Chain(NamedTuple):
@@ -121,6 +125,8 @@ class _Row(NamedTuple):
     apart: np.ndarray  # float32 (n,)
     inputs: np.ndarray  # float64 (most inputs,)
     logs: np.ndarray  # float64 (N,)
+    raw: np.ndarray  # float64 (columns of trees,), NaN where nothing is known
+    sums: np.ndarray  # float64 (outputs of trees,)
     belief: np.ndarray  # float64 (N,), that of the last stage
     together: np.ndarray  # float64 (N,)
     posterior: np.ndarray  # float64 (1, N), that of one member
@@ -164,13 +170,15 @@ def _take_in(k, value, place, encodings, members, row):
         if n_voters:
             add_column(np.float32(rank), members.columns[column], row.apart)
         row.inputs[n_inputs], row.inputs[n_inputs + 1] = rank - 0.5 / numbers[k, 0], deviation
+        # Trees know finite numbers only, and take what is missing for missing.
+        row.raw[column] = min(max(value, own_knots[0]), own_knots[last - first - 1]) if np.isinf(value) else value
         more, cells = 2, 2
     else:
         for level in range(width):
             here = 1.0 if value == level else 0.0
             if n_voters:
                 add_column(np.float32(here * numbers[k, 0]), members.columns[column + level], row.apart)
-            row.inputs[n_inputs + level] = here
+            row.inputs[n_inputs + level] = row.raw[column + level] = here
         more, cells = width, width
     if members.tables.size:
         add_density(value, own_knots, own_ranks, members.tables[density : density + cells], row.logs)
@@ -188,9 +196,11 @@ def _believe(k, place, weight, members, chain, scratch, row):
             posterior_among(row.apart, members.voters, chain.prior, row.size, scratch, row.posterior)
         elif members.kinds[m] == LINEAR:
             score(row.inputs[: place.n_inputs], members.weights[weight : place.weight], posterior)
-        else:
+        elif members.kinds[m] == DENSITIES:
             copy(row.logs, posterior)
             as_shares(posterior)
+        else:
+            tree_posterior(row.raw, members.forest, chain.prior, row.sums, posterior)
         temper_into(
             posterior, chain.prior, chain.own[k, m], chain.floors[0], chain.shares[k, m], row.odds, row.together
         )
@@ -203,19 +213,24 @@ def walk_prefixes(encodings, members, chain, stops, storage, budget, first_row, 
     """Take rows first_row..last_row-1 along the order; fill the outcomes. A value is read when it is asked for."""
     kind, dense, data, indices, indptr, columns = storage
     n, n_voters, most = chain.prior.size, members.voters.codes.size, np.int64(1)
-    n_inputs, asked, spent = np.int64(0), outcomes.asked, outcomes.spent
-    for k in range(columns.size):
+    n_columns, n_inputs, asked, spent = np.int64(0), np.int64(0), outcomes.asked, outcomes.spent
+    for k in range(encodings.widths.size):
+        n_columns += encodings.widths[k]
         n_inputs += max(encodings.widths[k], 2)
+    for k in range(columns.size):
         most = max(most, members.sizes[k] if n_voters else 0)
     row = _Row(
-        np.empty(n_voters, np.float32), np.empty(n_inputs), np.empty(n), np.empty(n), np.empty(n), np.empty((1, n)),
-        np.empty(n), np.empty(4 + 2 * n), np.empty(1, np.int64),
+        np.empty(n_voters, np.float32), np.empty(n_inputs), np.empty(n), np.empty(n_columns),
+        np.empty(members.forest.base.size), np.empty(n), np.empty(n), np.empty((1, n)), np.empty(n),
+        np.empty(4 + 2 * n), np.empty(1, np.int64),
     )  # fmt: skip
     scratch = Scratch(
         np.empty(most, np.float32), np.empty(0, np.float32), np.empty(n_voters + 1, np.int32), np.empty((2, n))
     )
     for r in range(first_row, last_row):
         clear(row.apart)
+        for c in range(n_columns):
+            row.raw[c] = np.nan
         copy(chain.prior, row.belief)
         for i in range(n):
             row.logs[i] = np.log(chain.prior[i])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etana.beliefs.prefixes.belief import Prefixed
+from etana.beliefs.prefixes.boosting import Boosted
 from etana.beliefs.prefixes.densities import Densities
 from etana.beliefs.prefixes.encoding import Feature, feature_arrays
 from etana.beliefs.prefixes.linear import Linear
@@ -12,6 +13,7 @@ from etana.beliefs.prefixes.neighbours import Neighbours
 from etana.beliefs.prefixes.travel import Pool, PrefixMember
 from etana.kernels import prefix_walk as kernel
 from etana.kernels.neighbours import Voters
+from etana.kernels.trees import Forest, Trees
 from etana.kernels.walk import DENSE, TURNED, Storage
 from etana.policies.fixed_order import FixedOrder
 from etana.policies.regression import RegressionStopping
@@ -24,8 +26,13 @@ __all__ = ["PrefixWalk"]
 
 _ROWS_PER_THREAD = 128
 _KINDS: dict[type[PrefixMember], int] = {
-    Neighbours: kernel.NEIGHBOURS, Linear: kernel.LINEAR, Densities: kernel.DENSITIES,
+    Neighbours: kernel.NEIGHBOURS, Linear: kernel.LINEAR, Densities: kernel.DENSITIES, Boosted: kernel.TREES,
 }  # fmt: skip
+
+_NONE = np.empty(0, dtype=np.int32)
+_NO_FOREST = Forest(
+    Trees(_NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE, _NONE), np.empty(0), np.empty(0, dtype=np.int64)
+)
 
 
 class PrefixWalk(CompiledWalk):
@@ -35,10 +42,11 @@ class PrefixWalk(CompiledWalk):
         self.beliefs, self.order, self.paid = beliefs, policy.order, policy.stage_prices
         # Only columns within the horizon: the rest of the table is never looked at.
         self.columns = np.ascontiguousarray(policy.columns, dtype=np.int64)
-        features = pool.features[: self.columns.size]
+        stages = self.columns.size
         self.given = (
-            _encodings(features), _members(pool, features), _chain(beliefs, pool, len(features)),
-            _stops(stopping, self.paid, len(features)),
+            # Of all features: trees look at the columns of those that are never asked, too.
+            _encodings(pool.features), _members(pool, stages), _chain(beliefs, pool, stages),
+            _stops(stopping, self.paid, stages),
         )  # fmt: skip
 
     @classmethod
@@ -84,11 +92,12 @@ def _encodings(features: list[Feature]) -> kernel.Encodings:
     return kernel.Encodings(arrays["knots"], arrays["ranks"], arrays["knot_offsets"], numbers, widths)
 
 
-def _members(pool: Pool, features: list[Feature]) -> kernel.Members:
+def _members(pool: Pool, stages: int) -> kernel.Members:
     """The members on the first stages."""
-    n, stages = pool.prior.size, len(features)
+    n = pool.prior.size
     columns, voters = np.empty((0, 0), dtype=np.float32), Voters(np.empty(0, dtype=np.int64), np.empty(0))
     sizes, weights, tables = np.empty(0, dtype=np.int64), np.empty((0, n)), np.empty((0, n))
+    forest = _NO_FOREST
     for member in pool.members:
         if isinstance(member, Neighbours):
             voters, sizes = Voters(member.codes, member.weights), np.array(member.sizes[:stages])
@@ -97,8 +106,10 @@ def _members(pool: Pool, features: list[Feature]) -> kernel.Members:
             weights = np.concatenate([weights, *member.weights[:stages]])
         elif isinstance(member, Densities):
             tables = np.concatenate([tables, *member.tables[:stages]])
+        elif isinstance(member, Boosted):
+            forest = member.forest
     kinds = np.array([_KINDS[type(member)] for member in pool.members], dtype=np.int64)
-    return kernel.Members(kinds, columns, voters, sizes, weights, tables)
+    return kernel.Members(kinds, columns, voters, sizes, weights, tables, forest)
 
 
 def _chain(beliefs: Prefixed, pool: Pool, stages: int) -> kernel.Chain:

@@ -15,7 +15,7 @@ import numpy as np
 from etana.beliefs.prefixes.encoding import Feature
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller
 from etana.errors import InputError
-from etana.kernels.trees import Trees, add_trees
+from etana.kernels.trees import Forest, Trees, tree_posteriors
 
 if TYPE_CHECKING:
     from etana.modelfile.state import State
@@ -61,17 +61,15 @@ class Boosted(PrefixMember):
 
     def posteriors(self, rows: np.ndarray) -> np.ndarray:
         """Of encoded rows (n, columns), NaN where nothing is known."""
-        out = np.zeros((len(rows), self.prior.size))
-        if self.classes.size < 2:
-            return out + self.prior
-        sums = np.tile(self.base, (len(rows), 1))
-        add_trees(rows, self.trees, sums)
-        if sums.shape[1] == 1:
-            sums = np.concatenate([np.zeros_like(sums), sums], axis=1)
-        odds = np.exp(sums - sums.max(axis=1, keepdims=True))
+        out = np.empty((len(rows), self.prior.size))
         # A class that no training row had gets its share from the calibration's floor.
-        out[:, self.classes] = odds / odds.sum(axis=1, keepdims=True)
+        tree_posteriors(rows, self.forest, self.prior, out)
         return out
+
+    @property
+    def forest(self) -> Forest:
+        """The trees as kernels take them."""
+        return Forest(self.trees, self.base, self.classes)
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The trees as they are."""
