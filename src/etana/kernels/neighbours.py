@@ -30,12 +30,13 @@ __all__ = [
     "Near",
     "Neighbourhood",
     "Scoring",
-    "Scratch",
+    "VoteRoom",
     "Voters",
     "add_column",
     "bring_apart",
     "leave_one_out",
     "list_near",
+    "mean_drops",
     "nearest",
     "posterior_among",
     "score_candidates",
@@ -114,7 +115,7 @@ class Alike(NamedTuple):
     lines: np.ndarray
 
 
-class Scratch(NamedTuple):
+class VoteRoom(NamedTuple):
     """Room to work in."""
 
     least: np.ndarray  # float32 (k,), the least distances
@@ -344,24 +345,31 @@ def _gain(votes, prior, y, loss, weight):
 
 
 @njit(nogil=True, cache=True)
-def _mean_and_error(total, squares, n):
-    mean = total / n
-    return mean, np.sqrt(max(squares / n - mean * mean, 0.0) / n)
+def mean_drops(drops, gains, errors):
+    """Mean of each row of ``drops`` (features, rows), and its standard error."""
+    n = drops.shape[1]
+    for f in range(drops.shape[0]):
+        total, squares = 0.0, 0.0
+        for a in range(n):
+            total += drops[f, a]
+            squares += drops[f, a] * drops[f, a]
+        gains[f] = total / n
+        errors[f] = np.sqrt(max(squares / n - gains[f] * gains[f], 0.0) / n)
 
 
 @njit(nogil=True, cache=True)
-def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, first, last, gains, errors):
-    """Gain of each candidate: mean drop of the weighted log loss on ``rows``, and its standard error.
+def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, first, last, drops):
+    """How much the weighted log loss of each of ``rows`` drops by each candidate.
 
     ``features[first:last]`` are scored, by the k nearest rows; feature f owns the columns ``offsets[f]`` to
-    ``offsets[f + 1]``. ``gains`` and ``errors`` have a place for each of ``features``.
+    ``offsets[f + 1]``. ``drops`` (features, rows) has a place for each of ``features``.
     """
     distances, columns, voters = hood
     weights, current, prior = scoring
     codes, n, n_classes, starts = voters.codes, voters.codes.size, prior.size, alike.starts
     least, found, votes = np.empty(k, columns.dtype), np.empty((2, n_classes)), np.empty((1, n_classes))
     apart, ends, most = np.empty(n, columns.dtype), np.empty(starts.size, np.int64), 0
-    scratch, only = Scratch(least, apart, np.empty(n + 1, np.int32), found), np.empty(1, np.int64)
+    scratch, only = VoteRoom(least, apart, np.empty(n + 1, np.int32), found), np.empty(1, np.int64)
     only[0] = k
     for group in range(starts.size - 1):
         most = max(most, starts[group + 1] - starts[group])
@@ -373,8 +381,8 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
         lined = most > k and hi == lo + 1
         if lined:
             _line_up(columns[lo], alike.lines[lo], alike, k, voters, ends, runs)
-        total, squares = 0.0, 0.0
-        for i in rows:
+        for a in range(rows.size):
+            i = rows[a]
             group, sure = alike.groups[i], False
             if lined and starts[group + 1] - starts[group] > k:
                 sure = _on_a_line(runs, group, i, voters, k, found, votes[0]) < alike.gaps[group]
@@ -388,10 +396,7 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
                     add_column(columns[c, i], columns[c], apart)
                 apart[i] = np.inf
                 _among_hits(apart, _look_around(apart, k, scratch), voters, only, scratch, votes)
-            gain = _gain(votes[0], prior, codes[i], current[i], weights[i])
-            total += gain
-            squares += gain * gain
-        gains[f], errors[f] = _mean_and_error(total, squares, rows.size)
+            drops[f, a] = _gain(votes[0], prior, codes[i], current[i], weights[i])
 
 
 @njit(nogil=True, cache=True)
@@ -434,7 +439,7 @@ def leave_one_out(hood, near, sizes, first, last, votes):
     n, most, only = distances.shape[0], sizes[sizes.size - 1], np.int64(0)
     apart, nothing = np.empty(n, columns.dtype), np.empty((1, n), columns.dtype)
     clear(nothing[only])
-    scratch = Scratch(
+    scratch = VoteRoom(
         np.empty(most, columns.dtype), np.empty(n, columns.dtype), np.empty(n + 1, np.int32),
         np.empty((2, votes.shape[2])),
     )  # fmt: skip
@@ -473,7 +478,7 @@ def nearest(distances, added, columns, voters, prior, k, posteriors):
     """
     only = np.empty(1, np.int64)
     only[0] = k
-    scratch = Scratch(
+    scratch = VoteRoom(
         np.empty(k, distances.dtype), np.empty(0, distances.dtype), np.empty(distances.shape[1] + 1, np.int32),
         np.empty((2, prior.size)),
     )  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from etana.kernels.compiling import njit
 from etana.kernels.copying import clear, copy
-from etana.kernels.neighbours import Scratch, Voters, add_column, posterior_among
+from etana.kernels.neighbours import VoteRoom, Voters, add_column, posterior_among
 from etana.kernels.prefixes import add_density, as_shares, encoded, onward_from, score, temper_into
 from etana.kernels.rules import decide, stop_cost
 from etana.kernels.trees import Forest, tree_posterior
@@ -224,7 +224,7 @@ def walk_prefixes(encodings, members, chain, stops, storage, budget, first_row, 
         np.empty(members.forest.base.size), np.empty(n), np.empty(n), np.empty((1, n)), np.empty(n),
         np.empty(4 + 2 * n), np.empty(1, np.int64),
     )  # fmt: skip
-    scratch = Scratch(
+    scratch = VoteRoom(
         np.empty(most, np.float32), np.empty(0, np.float32), np.empty(n_voters + 1, np.int32), np.empty((2, n))
     )
     for r in range(first_row, last_row):

@@ -12,12 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from etana.kernels.compiling import njit
+from etana.kernels.copying import clear
 from etana.kernels.rules import stop_cost
 
 __all__ = [
     "add_density",
     "add_tempered",
     "as_shares",
+    "bend_rows",
     "density_rows",
     "encode_rows",
     "encoded",
@@ -169,6 +171,22 @@ def score_rows(inputs, weights, out):
     """:func:`score` for inputs (n, p), into ``out`` (n, N)."""
     for r in range(inputs.shape[0]):
         score(inputs[r], weights, out[r])
+
+
+@njit(nogil=True, cache=True)
+def bend_rows(moved, posteriors, counted, mean):
+    """How the slope of logistic regression changes where scores (N, n) are ``moved``, in place: less their mean by the
+    posteriors (N, n), times ``counted``, the posteriors times what rows count for. ``mean`` (n,) is scratch."""
+    # Class by class: a long loop over contiguous memory runs several rows at a time.
+    clear(mean)
+    for c in range(moved.shape[0]):
+        own, to = posteriors[c], moved[c]
+        for r in range(mean.size):
+            mean[r] += own[r] * to[r]
+    for c in range(moved.shape[0]):
+        own, to = counted[c], moved[c]
+        for r in range(mean.size):
+            to[r] = own[r] * (to[r] - mean[r])
 
 
 @njit(nogil=True, cache=True)

@@ -64,6 +64,9 @@ _PAIRED = 16  # first features that are tried with every second, at the beginnin
 _MOST_PAIRS = 256  # that are tried later on
 _PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
 _CLEAR = 3.0
+_HEATS = ((0, 4), (2, 4), (1, 2))  # first row and step: a quarter of the rows, another, and the other half
+_LEAST_RACED = 400  # rows: a quarter of fewer says too little
+_SURE = 4.0  # standard errors by which a candidate has to be behind
 _FREE = 1e-3  # a free feature is taken to cost this share of the dearest
 
 
@@ -118,6 +121,10 @@ class Search(metaclass=ABCMeta):
     @abstractmethod
     def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gain of each candidate that is left on these rows, and its standard error."""
+
+    def _race(self, left: np.ndarray, rows: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, where only the best by its price is looked for: others may have a gain of minus infinity."""
+        return self._score(left, rows)
 
     @abstractmethod
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
@@ -179,15 +186,13 @@ class Search(metaclass=ABCMeta):
     def _best(self, rows: np.ndarray) -> tuple[int, bool]:
         """The next feature, and whether it gains."""
         left = self._left()
-        gains, errors = self._score(left, rows)
-        sure = gains - _HALF * errors
-        if (sure > 0).any():
-            price = self._marginal(left)
-            dearest = price.max()
-            # Free features have no rate; a small price keeps them comparable, and first.
-            rate = sure / np.maximum(price, _FREE * dearest if dearest > 0 else 1.0)
-            return int(left[np.argmax(rate)]), True
-        return int(left[np.argmax(sure)]), False
+        price = self._marginal(left)
+        dearest = price.max()
+        # Free features have no rate; a small price keeps them comparable, and first.
+        price = np.maximum(price, _FREE * dearest if dearest > 0 else 1.0)
+        gains, errors = self._race(left, rows, price)
+        best, gained = _leader(gains - _HALF * errors, price)
+        return int(left[best]), gained
 
     def _first_of_a_pair(self, otherwise: int) -> int:
         """Where no feature tells anything alone: that one of the likeliest which tells most with a second."""
@@ -222,7 +227,8 @@ class Search(metaclass=ABCMeta):
         trial._add(first)
         if not trial._left().size:
             return -np.inf, 0.0
-        gains, errors = trial._score(trial._left(), rows)
+        left = trial._left()
+        gains, errors = trial._race(left, rows, np.ones(left.size))
         best = int((gains - _HALF * errors).argmax())
         alone = float((self.losses - trial.losses)[rows].mean())
         return alone + float(gains[best] - _HALF * errors[best]), float(errors[best])
@@ -284,27 +290,56 @@ class NeighbourSearch(Search):
         """Where the columns of a feature begin and end."""
         return int(self.offsets[feature]), int(self.offsets[feature + 1])
 
-    def _alike(self, k: int) -> Alike:
-        """The groups, with gaps around those of more than k rows."""
+    def _alike(self) -> Alike:
+        """The groups, with gaps around those in which neighbours may be looked for."""
         sizes = np.bincount(self.groups)
         gaps = np.zeros(sizes.size, dtype=np.float32)
-        for group in np.flatnonzero(sizes > k).tolist():
+        for group in np.flatnonzero(sizes > self._scorers).tolist():
             inside = self.groups == group
             gaps[group] = self.distances[inside.argmax()][~inside].min(initial=np.inf)
         return Alike(self.groups, np.concatenate(([0], np.cumsum(sizes))), gaps, self.lines)
 
     def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gains, errors = np.empty(left.size), np.empty(left.size)
-        k = min(_SCORING, self.codes.size - 1)
         if not self.chosen and (np.diff(self.offsets)[left] == 1).all():
             rows = np.arange(self.codes.size)  # along lines all of them cost little
-        given = self._rows, self.near, self._alike(k), self.offsets, self._scoring(), rows, k, left
+        drops, gains, errors = np.empty((left.size, rows.size)), np.empty(left.size), np.empty(left.size)
+        self._drops(self._alike(), left, rows, drops)
+        kernel.mean_drops(drops, gains, errors)
+        return gains, errors
+
+    def _race(self, left: np.ndarray, rows: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows in heats; after each, candidates drop out that are sure to be behind the best on all of the rows."""
+        if not self.chosen or rows.size < _LEAST_RACED:
+            return self._score(left, rows)
+        alike, running = self._alike(), np.arange(left.size)
+        drops, seen = np.empty((left.size, rows.size)), np.empty(0, dtype=np.int64)
+        for first, step in _HEATS:
+            heat = np.arange(first, rows.size, step)
+            part = np.empty((running.size, heat.size))
+            self._drops(alike, left[running], rows[heat], part)
+            drops[np.ix_(running, heat)] = part
+            seen = np.concatenate([seen, heat])
+            if seen.size < rows.size:
+                running = running[~_behind(drops[np.ix_(running, seen)], rows.size, price[running])]
+        gains, errors = np.full(left.size, -np.inf), np.zeros(left.size)
+        own_gains, own_errors = np.empty(running.size), np.empty(running.size)
+        kernel.mean_drops(drops[running], own_gains, own_errors)
+        gains[running], errors[running] = own_gains, own_errors
+        return gains, errors
+
+    def _drops(self, alike: Alike, left: np.ndarray, rows: np.ndarray, drops: np.ndarray) -> None:
+        """How much the loss of each row drops by each candidate, into ``drops``."""
+        given = self._rows, self.near, alike, self.offsets, self._scoring(), rows, self._scorers, left
 
         def run(first: int, last: int) -> None:
-            kernel.score_candidates(*given, first, last, gains, errors)
+            kernel.score_candidates(*given, first, last, drops)
 
         over_chunks(run, left.size, -(-_SCORED_AT_ONCE // rows.size))
-        return gains, errors
+
+    @property
+    def _scorers(self) -> int:
+        """Neighbours that score a candidate."""
+        return min(_SCORING, self.codes.size - 1)
 
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
         """Take the feature in; the number of neighbours that serves best now, and their posteriors."""
@@ -354,6 +389,29 @@ class NeighbourSearch(Search):
         keys.sort(axis=1)
         distances[rows] = (keys >> _HALF_KEY).astype(np.int32).view(np.float32)
         order[rows] = keys & _LAST_ROW
+
+
+def _leader(sure: np.ndarray, price: np.ndarray) -> tuple[int, bool]:
+    """The candidate with the largest sure gain for its price, and whether it gains; if none does, which loses least."""
+    gains = bool((sure > 0).any())
+    return int(np.argmax(sure / price if gains else sure)), gains
+
+
+def _behind(drops: np.ndarray, n_rows: int, price: np.ndarray) -> np.ndarray:
+    """Candidates of which some of the rows say that they will be behind the one that leads now, when all of
+    ``n_rows`` are counted; ``drops`` (candidates, rows) are those of the rows that are known."""
+    known = drops.shape[1]
+    error = drops.std(axis=1) / np.sqrt(n_rows)
+    sure = drops.mean(axis=1) - _HALF * error
+    leader, _ = _leader(sure, price)
+    # What is known of a part says the less about the whole, the less is left; pairs of the same row differ least.
+    share = _SURE * np.sqrt(1.0 / known - 1.0 / n_rows)
+    behind = np.ones(price.size, dtype=bool)
+    # Whether gains are compared with prices is known when it is known that any is positive: behind in both.
+    for scale in (np.ones(price.size), price):
+        apart = drops / scale[:, None] - drops[leader] / scale[leader]
+        behind &= sure / scale + share * apart.std(axis=1) < sure[leader] / scale[leader]
+    return behind
 
 
 class EstimatorSearch(Search):

@@ -25,7 +25,7 @@ import numpy as np
 
 from etana.beliefs.prefixes.encoding import Feature
 from etana.beliefs.prefixes.travel import PrefixMember, Traveller, shares_of
-from etana.kernels.prefixes import score_rows
+from etana.kernels.prefixes import bend_rows, score_rows
 from etana.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class _Rows(NamedTuple):
     """Training rows of one prefix."""
 
     inputs: np.ndarray  # (p, n), the first 1 for the levels
+    single: np.ndarray  # the same in single precision
     classes: np.ndarray  # (n,)
     counted: np.ndarray  # (n,)
     penalty: np.ndarray  # (p,), of half the square of each weight
@@ -120,15 +121,17 @@ def fit_linear(
     classes = (np.cumsum(known) - 1)[codes]
     ends = 1 + np.cumsum([f.n_inputs for f in features], dtype=np.int64)
     inputs, gram = np.ones((int(ends[-1]) if features else 1, codes.size)), np.empty((0, 0))
+    single = inputs.astype(np.float32)
     start, fitted = np.log(prior[known])[:, None], []
     with one_blas_thread():  # small products, many of them
         for k, (feature, end) in enumerate(zip(features, ends.tolist(), strict=True)):
-            inputs[end - feature.n_inputs : end] = feature.inputs(values[:, k]).T
-            rows = _Rows(inputs[:end], classes, counted, np.minimum(np.arange(end), 1.0))
+            own = slice(end - feature.n_inputs, end)
+            inputs[own] = single[own] = feature.inputs(values[:, k]).T
+            rows = _Rows(inputs[:end], single[:end], classes, counted, np.minimum(np.arange(end), 1.0))
             gram = _grown(gram, rows)
             # Weights of the prefix before, and zeros for the new inputs.
             start = np.concatenate([start, np.zeros((len(start), feature.n_inputs))], axis=1)
-            start = _fit(rows, start, _axes(gram))
+            start = _fit(rows, start, _axes(gram / counted.sum()))
             fitted.append(_with_absent(np.roll(start, -1, axis=1).T, known))
     return Linear(features, fitted, prior)
 
@@ -145,11 +148,11 @@ def _grown(gram: np.ndarray, rows: _Rows) -> np.ndarray:
 
 def _axes(gram: np.ndarray) -> _Axes:
     if len(gram) <= _MOST_AXES:
-        return _Axes(*np.linalg.eigh(gram))
+        return _Axes(*(part.astype(np.float32) for part in np.linalg.eigh(gram)))
     from scipy.sparse import eye_array
 
     # Many inputs are labels of many levels, of which each hangs together with few others.
-    return _Axes(np.diag(gram), eye_array(len(gram)))
+    return _Axes(np.diag(gram).astype(np.float32), eye_array(len(gram), dtype=np.float32))
 
 
 def _fit(rows: _Rows, weights: np.ndarray, axes: _Axes) -> np.ndarray:
@@ -183,31 +186,43 @@ def _loss(rows: _Rows, weights: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _newton_step(rows: _Rows, posteriors: np.ndarray, slope: np.ndarray, axes: _Axes) -> np.ndarray:
-    """Where the slope is nothing if curvature stays as it is: conjugate gradients, as exact as the next step needs."""
-    counted, n = posteriors * rows.counted, float(rows.counted.sum())
-    spread = (counted * (1.0 - posteriors)).sum(axis=1, keepdims=True) / n
-    lengths = spread * axes.lengths + 1.0
+    """Where the slope is nothing if curvature stays as it is: conjugate gradients, as exact as the next step needs.
 
-    def shortened(residue: np.ndarray) -> np.ndarray:
-        return ((residue @ axes.directions) / lengths) @ axes.directions.T
-
-    residue = -slope
-    step, direction = np.zeros_like(slope), shortened(residue)
-    size = float((residue * direction).sum())
-    least, enough = _INEXACT * size, _RESIDUE * _PRECISION * n
+    In single precision, of means over the rows: a step leads somewhere near, and what is there is worked out in double.
+    """
+    n = float(rows.counted.sum())
+    near = posteriors.astype(np.float32)
+    counted = near * (rows.counted / n).astype(np.float32)
+    penalty = (rows.penalty / n).astype(np.float32)
+    spread = (counted * (1.0 - near)).sum(axis=1, keepdims=True)
+    lengths = spread * axes.lengths + np.float32(1.0 / n)
+    residue = (slope / -n).astype(np.float32)
+    step, direction = np.zeros_like(residue), _shortened(residue, lengths, axes.directions)
+    size = _product(residue, direction)
+    least, enough = _INEXACT * size, _RESIDUE * _PRECISION
+    moved, mean = np.empty_like(near), np.empty(near.shape[1], dtype=np.float32)
     for _ in range(_ROUNDS):
-        moved = direction @ rows.inputs
-        moved -= (posteriors * moved).sum(axis=0)
-        curvature = (counted * moved) @ rows.inputs.T + rows.penalty * direction
-        share = size / float((direction * curvature).sum())
+        np.matmul(direction, rows.single, out=moved)
+        bend_rows(moved, near, counted, mean)
+        curvature = moved @ rows.single.T + penalty * direction
+        share = np.float32(size / _product(direction, curvature))
         step += share * direction
         residue -= share * curvature
-        near = shortened(residue)
-        before, size = size, float((residue * near).sum())
+        ahead = _shortened(residue, lengths, axes.directions)
+        before, size = size, _product(residue, ahead)
         if size <= least or np.abs(residue).max() <= enough:
             break
-        direction = near + (size / before) * direction
-    return step
+        direction = ahead + np.float32(size / before) * direction
+    return step.astype(np.float64)
+
+
+def _shortened(residue: np.ndarray, lengths: np.ndarray, directions: Any) -> np.ndarray:
+    """A residue (N, p) divided by about what curvature would multiply it with."""
+    return ((residue @ directions) / lengths) @ directions.T
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.vdot(a, b))
 
 
 def _with_absent(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
