@@ -61,12 +61,13 @@ def fitted(cancer):
     return SequentialClassifier(feature_costs=0.005).fit(cancer[0], cancer[1])
 
 
-def votes_by_hand(distances, codes, k, n_classes):
+def votes_by_hand(distances, codes, k, n_classes, weights=None):
     """Votes of the k nearest rows, those at the last distance sharing what is left."""
+    weights = np.ones(codes.size) if weights is None else weights
     nearest = np.sort(distances)[min(k, distances.size) - 1]
-    nearer = np.bincount(codes[distances < nearest], minlength=n_classes).astype(float)
-    level = np.bincount(codes[distances == nearest], minlength=n_classes)
-    return nearer + (min(k, distances.size) - nearer.sum()) * level / level.sum()
+    nearer, level = distances < nearest, distances == nearest
+    share = (min(k, distances.size) - nearer.sum()) / level.sum()
+    return np.bincount(codes, weights * (nearer + share * level), minlength=n_classes)
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ def gains_by_hand(search, feature, rows, k):
         for column in own:
             apart += (column[i] - column) ** 2
         others = np.arange(apart.size) != i
-        votes = votes_by_hand(apart[others], search.codes[others], k, search.prior.size)
+        votes = votes_by_hand(apart[others], search.codes[others], k, search.prior.size, search.counted[others])
         posterior = (votes + search.prior) / (votes.sum() + 1)
         gains.append(search.losses[i] + search.weights[i] * np.log(posterior[search.codes[i]]))
     return np.mean(gains), np.std(gains) / np.sqrt(len(gains))
@@ -124,11 +125,15 @@ def lined_up(kind, n):
 
 @pytest.mark.parametrize("n", [80, 600])
 @pytest.mark.parametrize("kind", ["whole", "often zero", "any"])
-def test_gains_are_those_of_a_full_search(kind, n):
-    """However the nearest are found, they are the nearest, ties at the last distance included."""
+@pytest.mark.parametrize("even", [True, False])
+def test_gains_are_those_of_a_full_search(kind, n, even):
+    """However the nearest are found, they are the nearest, ties at the last distance included; candidates side by side
+    where all rows have one vote, and else one by one."""
     scaled, codes = lined_up(kind, n)
     n_classes = int(codes.max()) + 1
-    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(n_classes))
+    weights = None if even else np.random.default_rng(4).integers(1, 4, n).astype(float)
+    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 4), 1.0 - np.eye(n_classes), weights)
+    assert search.even == even
     rows = np.arange(0, n, 7)
     for feature in (1, 0, 3):
         left = search._left()
@@ -136,6 +141,22 @@ def test_gains_are_those_of_a_full_search(kind, n):
         expected = np.array([gains_by_hand(search, int(f), every, 10) for f in left]).T
         np.testing.assert_allclose(search._score(left, rows), expected, rtol=1e-9, atol=1e-12)
         search._add(feature)
+
+
+def test_gains_of_many_candidates_are_those_of_a_full_search():
+    """More than are gone through side by side at a time."""
+    rng = np.random.default_rng(5)
+    X = np.where(np.arange(70) % 2, rng.normal(size=(300, 70)), rng.integers(0, 9, size=(300, 70)))
+    codes = (X[:, 0] + X[:, 69] + rng.normal(size=300) > 4).astype(np.int64)
+    scaled = [learn_feature(x, None).scaled(x) for x in X.T]
+    search = NeighbourSearch(scaled, codes, resolve_feature_costs(0.0, 70), 1.0 - np.eye(2))
+    for feature in (1, 4, 3):
+        search._add(feature)
+    left, rows = search._left(), np.arange(0, 300, 11)
+    gains, errors = search._score(left, rows)
+    for place in (0, 30, 62, 63, 64, 66):
+        expected = gains_by_hand(search, int(left[place]), rows, 10)
+        np.testing.assert_allclose((gains[place], errors[place]), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["whole", "often zero", "any"])

@@ -359,10 +359,10 @@ def mean_drops(drops, gains, errors):
 
 @njit(nogil=True, cache=True)
 def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, first, last, drops):
-    """How much the weighted log loss of each of ``rows`` drops by each candidate.
+    """How much the weighted log loss of each of ``rows`` drops by each candidate, where that is not known yet.
 
     ``features[first:last]`` are scored, by the k nearest rows; feature f owns the columns ``offsets[f]`` to
-    ``offsets[f + 1]``. ``drops`` (features, rows) has a place for each of ``features``.
+    ``offsets[f + 1]``. ``drops`` (features, rows) has a place for each of ``features``, NaN where it is not known.
     """
     distances, columns, voters = hood
     weights, current, prior = scoring
@@ -382,6 +382,8 @@ def score_candidates(hood, near, alike, offsets, scoring, rows, k, features, fir
         if lined:
             _line_up(columns[lo], alike.lines[lo], alike, k, voters, ends, runs)
         for a in range(rows.size):
+            if not np.isnan(drops[f, a]):
+                continue
             i = rows[a]
             group, sure = alike.groups[i], False
             if lined and starts[group + 1] - starts[group] > k:

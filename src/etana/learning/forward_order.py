@@ -39,6 +39,7 @@ from etana.beliefs.prefixes.travel import shares_of
 from etana.costs import ResolvedCosts
 from etana.kernels import neighbours as kernel
 from etana.kernels.neighbours import Alike, Near, Neighbourhood, Voters
+from etana.kernels.side_by_side import score_beside
 from etana.learning.estimators import fit_one
 from etana.learning.folds import in_folds
 from etana.policies.regression import stop_costs
@@ -64,9 +65,6 @@ _PAIRED = 16  # first features that are tried with every second, at the beginnin
 _MOST_PAIRS = 256  # that are tried later on
 _PAIRED_ROWS = 1500  # rows, evenly spread, on which pairs are tried
 _CLEAR = 3.0
-_HEATS = ((0, 4), (2, 4), (1, 2))  # first row and step: a quarter of the rows, another, and the other half
-_LEAST_RACED = 400  # rows: a quarter of fewer says too little
-_SURE = 4.0  # standard errors by which a candidate has to be behind
 _FREE = 1e-3  # a free feature is taken to cost this share of the dearest
 
 
@@ -121,10 +119,6 @@ class Search(metaclass=ABCMeta):
     @abstractmethod
     def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gain of each candidate that is left on these rows, and its standard error."""
-
-    def _race(self, left: np.ndarray, rows: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same, where only the best by its price is looked for: others may have a gain of minus infinity."""
-        return self._score(left, rows)
 
     @abstractmethod
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
@@ -186,13 +180,15 @@ class Search(metaclass=ABCMeta):
     def _best(self, rows: np.ndarray) -> tuple[int, bool]:
         """The next feature, and whether it gains."""
         left = self._left()
-        price = self._marginal(left)
-        dearest = price.max()
-        # Free features have no rate; a small price keeps them comparable, and first.
-        price = np.maximum(price, _FREE * dearest if dearest > 0 else 1.0)
-        gains, errors = self._race(left, rows, price)
-        best, gained = _leader(gains - _HALF * errors, price)
-        return int(left[best]), gained
+        gains, errors = self._score(left, rows)
+        sure = gains - _HALF * errors
+        if (sure > 0).any():
+            price = self._marginal(left)
+            dearest = price.max()
+            # Free features have no rate; a small price keeps them comparable, and first.
+            rate = sure / np.maximum(price, _FREE * dearest if dearest > 0 else 1.0)
+            return int(left[np.argmax(rate)]), True
+        return int(left[np.argmax(sure)]), False
 
     def _first_of_a_pair(self, otherwise: int) -> int:
         """Where no feature tells anything alone: that one of the likeliest which tells most with a second."""
@@ -227,8 +223,7 @@ class Search(metaclass=ABCMeta):
         trial._add(first)
         if not trial._left().size:
             return -np.inf, 0.0
-        left = trial._left()
-        gains, errors = trial._race(left, rows, np.ones(left.size))
+        gains, errors = trial._score(trial._left(), rows)
         best = int((gains - _HALF * errors).argmax())
         alone = float((self.losses - trial.losses)[rows].mean())
         return alone + float(gains[best] - _HALF * errors[best]), float(errors[best])
@@ -251,6 +246,7 @@ class NeighbourSearch(Search):
             self.columns[self.offsets[k] : self.offsets[k + 1]] = block.T
         # More neighbours than a third of the rows are hardly neighbours.
         self.sizes = SIZES[max(n // 3, SIZES[0]) >= SIZES]
+        self.even = bool((self.counted == 1.0).all())  # whether all rows have one vote
         self.distances = np.zeros((n, n), dtype=np.float32)
         self.lines = np.argsort(self.columns, axis=1, kind="stable").astype(np.int32)
         # Before the first feature nothing tells rows apart, and no row is nearer than another.
@@ -275,7 +271,10 @@ class NeighbourSearch(Search):
 
     def _fork(self) -> Search:
         trial = super()._fork()
-        trial.distances = self.distances.copy()  # type: ignore[attr-defined]
+        assert isinstance(trial, NeighbourSearch)
+        trial.distances = self.distances.copy()
+        # Of a trial no more is asked than the loss that candidates are to beat.
+        trial.sizes = self.sizes[self.sizes <= _SCORING][-1:]
         return trial
 
     @property
@@ -307,34 +306,25 @@ class NeighbourSearch(Search):
         kernel.mean_drops(drops, gains, errors)
         return gains, errors
 
-    def _race(self, left: np.ndarray, rows: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows in heats; after each, candidates drop out that are sure to be behind the best on all of the rows."""
-        if not self.chosen or rows.size < _LEAST_RACED:
-            return self._score(left, rows)
-        alike, running = self._alike(), np.arange(left.size)
-        drops, seen = np.empty((left.size, rows.size)), np.empty(0, dtype=np.int64)
-        for first, step in _HEATS:
-            heat = np.arange(first, rows.size, step)
-            part = np.empty((running.size, heat.size))
-            self._drops(alike, left[running], rows[heat], part)
-            drops[np.ix_(running, heat)] = part
-            seen = np.concatenate([seen, heat])
-            if seen.size < rows.size:
-                running = running[~_behind(drops[np.ix_(running, seen)], rows.size, price[running])]
-        gains, errors = np.full(left.size, -np.inf), np.zeros(left.size)
-        own_gains, own_errors = np.empty(running.size), np.empty(running.size)
-        kernel.mean_drops(drops[running], own_gains, own_errors)
-        gains[running], errors[running] = own_gains, own_errors
-        return gains, errors
-
     def _drops(self, alike: Alike, left: np.ndarray, rows: np.ndarray, drops: np.ndarray) -> None:
         """How much the loss of each row drops by each candidate, into ``drops``."""
-        given = self._rows, self.near, alike, self.offsets, self._scoring(), rows, self._scorers, left
-
-        def run(first: int, last: int) -> None:
-            kernel.score_candidates(*given, first, last, drops)
-
-        over_chunks(run, left.size, -(-_SCORED_AT_ONCE // rows.size))
+        k, scoring = self._scorers, self._scoring()
+        drops.fill(np.nan)
+        if self.even and (np.diff(self.offsets)[left] == 1).all():
+            table = np.ascontiguousarray(self.columns[self.offsets[left]].T)
+            # Rows that many others are like are soon found on a line.
+            alone = np.where(np.diff(alike.starts)[alike.groups[rows]] <= k, rows, -1)
+            over_chunks(
+                lambda first, last: score_beside(
+                    self.near, self.codes, scoring, table, alone, k, first, last, drops
+                ),
+                rows.size, -(-_SCORED_AT_ONCE // left.size),
+            )  # fmt: skip
+        given = self._rows, self.near, alike, self.offsets, scoring, rows, k, left
+        over_chunks(
+            lambda first, last: kernel.score_candidates(*given, first, last, drops),
+            left.size, -(-_SCORED_AT_ONCE // rows.size),
+        )  # fmt: skip
 
     @property
     def _scorers(self) -> int:
@@ -389,29 +379,6 @@ class NeighbourSearch(Search):
         keys.sort(axis=1)
         distances[rows] = (keys >> _HALF_KEY).astype(np.int32).view(np.float32)
         order[rows] = keys & _LAST_ROW
-
-
-def _leader(sure: np.ndarray, price: np.ndarray) -> tuple[int, bool]:
-    """The candidate with the largest sure gain for its price, and whether it gains; if none does, which loses least."""
-    gains = bool((sure > 0).any())
-    return int(np.argmax(sure / price if gains else sure)), gains
-
-
-def _behind(drops: np.ndarray, n_rows: int, price: np.ndarray) -> np.ndarray:
-    """Candidates of which some of the rows say that they will be behind the one that leads now, when all of
-    ``n_rows`` are counted; ``drops`` (candidates, rows) are those of the rows that are known."""
-    known = drops.shape[1]
-    error = drops.std(axis=1) / np.sqrt(n_rows)
-    sure = drops.mean(axis=1) - _HALF * error
-    leader, _ = _leader(sure, price)
-    # What is known of a part says the less about the whole, the less is left; pairs of the same row differ least.
-    share = _SURE * np.sqrt(1.0 / known - 1.0 / n_rows)
-    behind = np.ones(price.size, dtype=bool)
-    # Whether gains are compared with prices is known when it is known that any is positive: behind in both.
-    for scale in (np.ones(price.size), price):
-        apart = drops / scale[:, None] - drops[leader] / scale[leader]
-        behind &= sure / scale + share * apart.std(axis=1) < sure[leader] / scale[leader]
-    return behind
 
 
 class EstimatorSearch(Search):
