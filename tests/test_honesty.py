@@ -11,6 +11,7 @@ from etana import AdaptiveClassifier, Binner, FeatureCosts, SequentialClassifier
 from etana.costs import resolve_feature_costs
 from etana.kernels import neighbours as kernel
 from etana.kernels.rules import decide_rows
+from etana.kernels.side_by_side import score_beside
 from etana.learning.folds import deal_folds, ranked_rows, row_keys, sample_rows
 from etana.learning.forward_order import NeighbourSearch
 from etana.learning.instance_choice import Way, cheapest_way
@@ -55,14 +56,14 @@ def test_a_row_is_not_among_its_own_neighbours():
     other = np.random.default_rng(0).permutation(places)
     search = NeighbourSearch([places[:, None], other[:, None]], codes, resolve_feature_costs(0.0, 2), 1.0 - np.eye(2))
     n, votes = codes.size, np.empty((codes.size, 1, 2))
-    gains, errors = np.empty(1), np.empty(1)
 
     def score():
+        drops = np.full((1, n), np.nan)
         kernel.score_candidates(
             search._rows, search.near, search._alike(1), search.offsets, search._scoring(), np.arange(n), 1,
-            np.array([0]), 0, 1, gains, errors,
+            np.array([0]), 0, 1, drops,
         )  # fmt: skip
-        return gains[0]
+        return drops.mean()
 
     # By the one nearest row every guess is wrong: the loss rises, along a line, among all rows and in a list.
     assert score() < -0.3
@@ -70,6 +71,9 @@ def test_a_row_is_not_among_its_own_neighbours():
     assert score() < -0.3
     search._add(0)
     assert score() < -0.3
+    beside, table = np.empty((1, n)), places[:, None].astype(np.float32)
+    score_beside(search.near, codes, search._scoring(), table, np.arange(n), 1, 0, n, beside)
+    assert np.nanmean(beside) < -0.3
     for reach in (np.inf, -1.0):
         search.near.reach[:] = reach
         kernel.leave_one_out(search._rows, search.near, np.array([1]), 0, n, votes)

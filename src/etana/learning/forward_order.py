@@ -289,11 +289,11 @@ class NeighbourSearch(Search):
         """Where the columns of a feature begin and end."""
         return int(self.offsets[feature]), int(self.offsets[feature + 1])
 
-    def _alike(self) -> Alike:
-        """The groups, with gaps around those in which neighbours may be looked for."""
+    def _alike(self, k: int) -> Alike:
+        """The groups, with gaps around those of more than k rows."""
         sizes = np.bincount(self.groups)
         gaps = np.zeros(sizes.size, dtype=np.float32)
-        for group in np.flatnonzero(sizes > self._scorers).tolist():
+        for group in np.flatnonzero(sizes > k).tolist():
             inside = self.groups == group
             gaps[group] = self.distances[inside.argmax()][~inside].min(initial=np.inf)
         return Alike(self.groups, np.concatenate(([0], np.cumsum(sizes))), gaps, self.lines)
@@ -301,15 +301,15 @@ class NeighbourSearch(Search):
     def _score(self, left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if not self.chosen and (np.diff(self.offsets)[left] == 1).all():
             rows = np.arange(self.codes.size)  # along lines all of them cost little
-        drops, gains, errors = np.empty((left.size, rows.size)), np.empty(left.size), np.empty(left.size)
-        self._drops(self._alike(), left, rows, drops)
+        drops, gains, errors = np.full((left.size, rows.size), np.nan), np.empty(left.size), np.empty(left.size)
+        self._drops(left, rows, drops)
         kernel.mean_drops(drops, gains, errors)
         return gains, errors
 
-    def _drops(self, alike: Alike, left: np.ndarray, rows: np.ndarray, drops: np.ndarray) -> None:
-        """How much the loss of each row drops by each candidate, into ``drops``."""
-        k, scoring = self._scorers, self._scoring()
-        drops.fill(np.nan)
+    def _drops(self, left: np.ndarray, rows: np.ndarray, drops: np.ndarray) -> None:
+        """How much the loss of each row drops by each candidate, into ``drops``, which are all NaN."""
+        k, scoring = min(_SCORING, self.codes.size - 1), self._scoring()
+        alike = self._alike(k)
         if self.even and (np.diff(self.offsets)[left] == 1).all():
             table = np.ascontiguousarray(self.columns[self.offsets[left]].T)
             # Rows that many others are like are soon found on a line.
@@ -325,11 +325,6 @@ class NeighbourSearch(Search):
             lambda first, last: kernel.score_candidates(*given, first, last, drops),
             left.size, -(-_SCORED_AT_ONCE // rows.size),
         )  # fmt: skip
-
-    @property
-    def _scorers(self) -> int:
-        """Neighbours that score a candidate."""
-        return min(_SCORING, self.codes.size - 1)
 
     def _add(self, feature: int) -> tuple[int, np.ndarray]:
         """Take the feature in; the number of neighbours that serves best now, and their posteriors."""
