@@ -23,8 +23,11 @@ __all__ = ["fit_boosted"]
 _SHOWN = 4  # times that a row is shown
 _MOST_SHOWN = 24_000  # rows in all, if each is shown at least once
 _GOLDEN = 0.6180339887498949
+_ROUNDS = 120
+_FEWEST_ROUNDS = 60  # however many classes there are, each of which has a tree in every round
+_MOST_TREES = 600  # as long as there are rounds enough
 _SETTINGS: dict[str, Any] = {
-    "max_iter": 60, "max_leaf_nodes": 8, "learning_rate": 0.1, "early_stopping": False, "l2_regularization": 1.0,
+    "max_leaf_nodes": 16, "learning_rate": 0.1, "early_stopping": False, "l2_regularization": 5.0,
 }  # fmt: skip
 _NONE = np.empty(0, np.int32)
 _NO_TREES = Trees(_NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE, _NONE)
@@ -74,7 +77,9 @@ def _fit(rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
 
     # Of few rows none may show the last features, and scikit-learn cannot cut a column without a value into bins.
     rows[:, np.isnan(rows).all(axis=0)] = 0.0
-    model = HistGradientBoostingClassifier(**_SETTINGS)
+    n_classes = np.unique(codes).size
+    rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, _MOST_TREES // (n_classes if n_classes > 2 else 1)))
+    model = HistGradientBoostingClassifier(max_iter=rounds, **_SETTINGS)
     # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
     with _libraries().limit(limits=1, user_api="openmp"):
         return model.fit(rows, codes, sample_weight=None if (weights == weights[0]).all() else weights)
