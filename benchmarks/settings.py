@@ -43,7 +43,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "switch2": lambda: switch(1000, which=2, seed=7003),
 }
 SMALL = ("heart", "hepatitis", "pima", "bupa", "breast_cancer", "wine")
-TREES = etana.learning.boosting._SETTINGS
+FORESTS = etana.learning.boosting._FORESTS
 ALL_MEMBERS = etana.learning.prefixes.MEMBERS
 FIELDS = ("setting", "set", "fold", "value", "cost")
 
@@ -75,15 +75,10 @@ SETTINGS = {
         (ALL_MEMBERS[:3], ALL_MEMBERS, ALL_MEMBERS[:2], ALL_MEMBERS[1:3]),
         lambda: etana.CommitteeClassifier(splits=False), SMALL,
     ),
-    # Leaves and shrinkage of boosted trees, and rounds.
-    "leaves": Setting(
-        etana.learning.boosting, "_SETTINGS",
-        (TREES, TREES | {"max_leaf_nodes": 8, "l2_regularization": 1.0}, TREES | {"l2_regularization": 20.0}),
-        lambda: etana.CommitteeClassifier(splits=False), ("thyroid", "spambase", "physionet2012"),
-    ),
-    "rounds": Setting(
-        etana.learning.boosting, "_ROUNDS", (120, 60), lambda: etana.CommitteeClassifier(splits=False),
-        ("thyroid", "spambase", "physionet2012"),
+    # Forests whose sums are averaged: small trees, larger ones, or both.
+    "forests": Setting(
+        etana.learning.boosting, "_FORESTS", (FORESTS, FORESTS[:1], FORESTS[1:]),
+        lambda: etana.CommitteeClassifier(splits=False), ("thyroid", "spambase", "physionet2012", "madelon"),
     ),
     # Rows' worth of belief that the deviation of a class is that of all.
     "spread": Setting(
