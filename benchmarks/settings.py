@@ -27,6 +27,7 @@ import etana
 import etana.beliefs.prefixes.densities
 import etana.classifiers.committee
 import etana.classifiers.prefixed
+import etana.learning.boosting
 import etana.learning.instance_choice
 import etana.learning.prefixes
 import etana.learning.regions
@@ -42,6 +43,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "switch2": lambda: switch(1000, which=2, seed=7003),
 }
 SMALL = ("heart", "hepatitis", "pima", "bupa", "breast_cancer", "wine")
+FORESTS = etana.learning.boosting._FORESTS
 ALL_MEMBERS = etana.learning.prefixes.MEMBERS
 FIELDS = ("setting", "set", "fold", "value", "cost")
 
@@ -72,6 +74,11 @@ SETTINGS = {
         etana.classifiers.committee, "_MEMBERS_OF_FEW",
         (ALL_MEMBERS[:3], ALL_MEMBERS, ALL_MEMBERS[:2], ALL_MEMBERS[1:3]),
         lambda: etana.CommitteeClassifier(splits=False), SMALL,
+    ),
+    # Forests whose sums are averaged: small trees, larger ones, or both.
+    "forests": Setting(
+        etana.learning.boosting, "_FORESTS", (FORESTS, FORESTS[:1], FORESTS[1:]),
+        lambda: etana.CommitteeClassifier(splits=False), ("thyroid", "spambase", "physionet2012", "madelon"),
     ),
     # Rows' worth of belief that the deviation of a class is that of all.
     "spread": Setting(

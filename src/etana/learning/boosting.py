@@ -9,7 +9,7 @@ row, and need neither scikit-learn nor a pickle in a model file.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,21 @@ __all__ = ["fit_boosted"]
 _SHOWN = 4  # times that a row is shown
 _MOST_SHOWN = 24_000  # rows in all, if each is shown at least once
 _GOLDEN = 0.6180339887498949
-_SETTINGS: dict[str, Any] = {
-    "max_iter": 60, "max_leaf_nodes": 8, "learning_rate": 0.1, "early_stopping": False, "l2_regularization": 1.0,
-}  # fmt: skip
+_MOST_TREES = 600  # of many rounds; with many classes each round has as many trees
+
+
+class Forest(NamedTuple):
+    """How trees are grown."""
+
+    rounds: int
+    leaves: int
+    shrinkage: float
+
+
+_SMALL = Forest(60, 8, 1.0)
+# Their sums are averaged. A few thresholds that matter, or a rare class, are best told by small trees; features that
+# act together by many larger ones, whose leaves add less.
+_FORESTS = (_SMALL, Forest(120, 16, 5.0))
 _NONE = np.empty(0, np.int32)
 _NO_TREES = Trees(_NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE, _NONE)
 
@@ -42,9 +54,9 @@ def fit_boosted(
     counted = np.flatnonzero(weights > 0)
     rows, shown = _partly_hidden(columns[counted], ends)
     shown = counted[shown]
-    model = _fit(rows, codes[shown], weights[shown])
-    base = np.array(model._baseline_prediction, dtype=np.float64).reshape(-1)
-    return Boosted(features, _plain_trees(model), base, classes, prior)
+    models = [_fit(forest, rows, codes[shown], weights[shown]) for forest in _FORESTS]
+    base = np.mean([np.ravel(model._baseline_prediction) for model in models], axis=0, dtype=np.float64)
+    return Boosted(features, _averaged_trees(models), base, classes, prior)
 
 
 def gains_of_trees(
@@ -55,7 +67,7 @@ def gains_of_trees(
     if np.unique(codes[counted]).size < 2:
         return np.zeros(len(features))
     columns, ends = _columns(features, values)
-    model = _fit(columns[counted], codes[counted], weights[counted])
+    model = _fit(_SMALL, columns[counted], codes[counted], weights[counted])
     nodes = np.concatenate([tree.nodes for several in model._predictors for tree in several])
     nodes = nodes[~nodes["is_leaf"].astype(bool)]
     owners = np.searchsorted(ends, nodes["feature_idx"], side="right")
@@ -68,13 +80,17 @@ def _columns(features: list[Feature], values: np.ndarray) -> tuple[np.ndarray, n
     return np.concatenate(blocks, axis=1), np.cumsum([block.shape[1] for block in blocks])
 
 
-def _fit(rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+def _fit(forest: Forest, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
     """Scikit-learn's trees; a column without any value is filled in place."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     # Of few rows none may show the last features, and scikit-learn cannot cut a column without a value into bins.
     rows[:, np.isnan(rows).all(axis=0)] = 0.0
-    model = HistGradientBoostingClassifier(**_SETTINGS)
+    n_classes = np.unique(codes).size
+    model = HistGradientBoostingClassifier(
+        max_iter=min(forest.rounds, max(_SMALL.rounds, _MOST_TREES // n_classes)), max_leaf_nodes=forest.leaves,
+        l2_regularization=forest.shrinkage, learning_rate=0.1, early_stopping=False,
+    )  # fmt: skip
     # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
     with _libraries().limit(limits=1, user_api="openmp"):
         return model.fit(rows, codes, sample_weight=None if (weights == weights[0]).all() else weights)
@@ -102,10 +118,11 @@ def _partly_hidden(rows: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
     return out, shown
 
 
-def _plain_trees(model: Any) -> Trees:
-    """The trees of a fitted model, one after another."""
+def _averaged_trees(models: list[Any]) -> Trees:
+    """The trees of fitted models, one after another, whose sums are the means of the models' sums."""
     # Each round has one tree for each sum.
-    trees = [(output, tree.nodes) for several in model._predictors for output, tree in enumerate(several)]
+    rounds = [several for model in models for several in model._predictors]
+    trees = [(output, tree.nodes) for several in rounds for output, tree in enumerate(several)]
     sizes = np.array([nodes.size for _, nodes in trees])
     roots = np.cumsum(sizes) - sizes
     every = np.concatenate([nodes for _, nodes in trees])
@@ -116,6 +133,5 @@ def _plain_trees(model: Any) -> Trees:
     outputs = np.array([output for output, _ in trees], dtype=np.int32)
     lefts, rights, missing, roots = (index.astype(np.int32) for index in (lefts, rights, missing, roots))
     columns = np.where(leaf, -1, every["feature_idx"]).astype(np.int32)
-    return Trees(
-        columns, np.where(leaf, every["value"], every["num_threshold"]), lefts, rights, missing, roots, outputs
-    )
+    values = np.where(leaf, every["value"] / len(models), every["num_threshold"])
+    return Trees(columns, values, lefts, rights, missing, roots, outputs)
