@@ -26,7 +26,7 @@ from etana.kernels.cuts import (
 )
 from etana.kernels.lanes import FEW, LANES, LONGEST, read_lane, sort_lanes
 from etana.kernels.scores import supervised_cuts
-from etana.kernels.sorting import LARGEST, sort_keys, take_keys
+from etana.kernels.sorting import LARGEST, SHORT, sort_keys, take_keys
 from etana.kernels.walk import bin_of
 
 UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
@@ -135,15 +135,16 @@ class Gathered(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing):
+def gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing, absent):
     """The same for entries start..end-1 of a CSC matrix; zeros are what is left of the totals.
 
-    Arrays one by one: to hand a :class:`ColumnSource` on for each of a million short columns costs a third more time.
+    ``absent`` int64 (N,) is room. Arrays one by one: to hand a :class:`ColumnSource` on for each of a million short
+    columns costs a third more time.
     """
     values, labels, mass = room
     clear(missing)
     copy(totals, zeros)
-    absent = members.copy()
+    copy(members, absent)
     m = 0
     for e in range(start, end):
         i, w, x = classes[rows[e]], weights[rows[e]], data[e]
@@ -222,6 +223,20 @@ def uniform_edges(values, mass, m, has_zero, bins, rounded, edges):
 @njit(nogil=True, cache=True)
 def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
     """Add the weights of a column to histogram[bin, class]; ``edges`` has room for a power of two above n_edges."""
+    if m > SHORT:
+        add_many(values, labels, mass, m, edges, n_edges, histogram)
+    else:
+        # Room for a search side by side would take longer to be had than few values take.
+        for r in range(m):
+            histogram[bin_of(values[r], edges, np.int64(0), n_edges, np.int64(-1)), labels[r]] += mass[r]
+    zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
+    for i in range(zeros.size):
+        histogram[zero_bin, i] += zeros[i]
+
+
+@njit(nogil=True, cache=True)
+def add_many(values, labels, mass, m, edges, n_edges, histogram):
+    """The same for many values, and no zeros."""
     size = 1
     while size <= n_edges:
         size *= 2
@@ -262,9 +277,6 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
             half >>= 1
         for r in range(many):
             histogram[found[r], labels[start + r]] += mass[start + r]
-    zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
-    for i in range(zeros.size):
-        histogram[zero_bin, i] += zeros[i]
 
 
 def least_price(totals: np.ndarray, table: np.ndarray) -> float:
@@ -346,7 +358,7 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
     gathered = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
     sorting, rows, room = make_room(min(n, sample), most, n_classes, cutting.table)
     keys, places, chosen = sorting.keys, sorting.places, 0
-    edge, cell = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64)
+    edge, cell, absent = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64), np.empty(n_classes, np.int64)
     by_width, supervised = cutting.method == UNIFORM or cutting.method == PUBLISHED, cutting.method == SUPERVISED
     together = not (by_width or sparse) and last - first >= FEW and n <= min(LONGEST, sample)
     lanes, stride = np.empty(n * LANES if together else 0, np.int32), LANES
@@ -363,7 +375,7 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
                 weight += parts.weights[f, stored[e]] if data[e] == data[e] else np.inf
                 if weight >= parts.too_light[f]:
                     break
-            if weight < parts.too_light[f]:
+            if weight < parts.too_light[f] or (sparse and start == end):
                 for i in range(n_classes):
                     counts[f, cell[f], i], missing[f, c, i] = parts.totals[f, i], 0.0
                 n_edges[f, c] = 0
@@ -372,7 +384,9 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
             weights, totals, members = parts.weights[f], parts.totals[f], parts.members[f]
             bins, lost, column, m, made = parts.bins[f], missing[f, c], gathered, 0, 0
             if sparse:
-                m = gather_sparse(data, stored, start, end, classes, weights, totals, members, gathered, zeros, lost)
+                m = gather_sparse(
+                    data, stored, start, end, classes, weights, totals, members, gathered, zeros, lost, absent
+                )  # fmt: skip
             else:
                 values, labels, mass, m = gather(turned[c], classes, weights, gathered, zeros, lost)
                 column = Gathered(values, labels, mass)
@@ -416,14 +430,14 @@ def count_columns(source, first, last, bins, cells):
     sparse, turned, data, rows, indptr, classes, weights, totals, members = source
     n, n_classes = classes.size, totals.size
     room = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
-    missing, zeros = np.empty(n_classes), np.empty(n_classes)
+    missing, zeros, absent = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
     cuts = np.empty(2 * (np.diff(edge_offsets[first : last + 1]).max() + 1))
     for c in range(last - first):
         column = first + c
         values, labels, mass = room
         if sparse:
             start, end = indptr[column], indptr[column + 1]
-            m = gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing)
+            m = gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing, absent)
         else:
             values, labels, mass, m = gather(turned[c], classes, weights, room, zeros, missing)
         made = edge_offsets[column + 1] - edge_offsets[column]
