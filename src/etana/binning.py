@@ -263,7 +263,7 @@ class Binner:
         """Take over bins, and return their counts with those of missing values among them."""
         has_missing = np.zeros(len(columns.lost), dtype=bool)
         if self.missing == "bin":
-            has_missing = columns.lost.any(axis=1)
+            columns.lost.any(axis=1, out=has_missing)
         self._set(columns.n_edges, columns.edges, columns.n_bins, has_missing, columns.levels or {}, names)
         if not has_missing.any():
             return columns.counts
