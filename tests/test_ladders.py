@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from column_shapes import SHAPES, keys_of
 from etana.binning import Binner, _log_table
-from etana.kernels import cuts, lanes, sorting
+from etana.kernels import columns, cuts, lanes, sorting
 from etana.table import read_table
 
 
@@ -50,7 +50,13 @@ def cut(keys, labels, mass, n_classes, most, table):
     for part, known in zip(rows, (keys, labels, mass), strict=False):
         part[: labels.size] = known
     edges, totals = np.empty(2 * cuts.FINE), np.bincount(labels, mass, minlength=n_classes)
-    made = cuts.cut_rows(rows, labels.size, totals, 0.0, True, most, table, room, edges)
+    column = columns.Gathered(
+        np.empty(0), np.empty(0, dtype=np.int64), np.empty(0)
+    )  # read only if it is not all in order
+    cutting = columns.Cutting(columns.SUPERVISED, most, 20_000, table)
+    made = columns.cut_column(
+        column, labels.size, np.zeros(n_classes), rows, labels.size, totals, 0.0, cutting, most, room, edges
+    )
     return edges[:made], room.histogram[: made + 1]
 
 

@@ -17,13 +17,15 @@ from etana.kernels.copying import clear, copy
 from etana.kernels.cuts import (
     FINE,
     between,
-    cut_rows,
+    count_rows,
     cuts_between,
     group_rows,
     make_room,
+    may_gain,
     put_in_order,
     quantile_groups,
 )
+from etana.kernels.ladders import cut_on_ladders, take_bins
 from etana.kernels.lanes import FEW, LANES, LONGEST, read_lane, sort_lanes
 from etana.kernels.scores import supervised_cuts
 from etana.kernels.sorting import LARGEST, SHORT, sort_keys, take_keys
@@ -324,19 +326,43 @@ def quantile_cuts(values, mass, zero_weight, bins, cuts):
 
 
 @njit(nogil=True, cache=True)
-def cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts):
-    """The same for a column of which only a sample is in order; all of it is counted."""
-    histogram, supervised = room.histogram, cutting.method == SUPERVISED
-    groups, _ = group_rows(rows, count, FINE if supervised else bins, room)
-    cuts_between(rows, groups, cuts)
-    for g in range(groups):
-        clear(histogram[g])
-    add_counts(column.values, column.labels, column.mass, m, zeros, cuts, groups - 1, histogram)
-    if not supervised:
+def cut_column(column, m, zeros, rows, count, totals, price, cutting, bins, room, cuts):
+    """Edges of a column, into ``cuts``, and its counts, into ``room.histogram``; the number of edges.
+
+    Its rows are in order, all of them or a sample; all are counted. Supervised cuts of whole weights are found on
+    ladders, those of fractions or of a sample by :func:`etana.kernels.scores.supervised_cuts`. ``totals`` (N,) are the
+    weights of the rows by class, and ``price`` is in bits what a cut must gain at least; 0: not known.
+    """
+    complete, supervised = m <= cutting.sample, cutting.method == SUPERVISED
+    table, histogram = cutting.table, room.histogram
+    if complete and price > 0.0 and not may_gain(rows, count, totals, price, room.sides):
+        copy(totals, histogram[0])
+        return 0
+    groups, by_value = group_rows(rows, count, FINE if supervised else bins, room)
+    total = 0.0
+    for i in range(totals.size):
+        total += totals[i]
+    if complete and supervised and count > 0 and table.size > max(total, 1.0):
+        groups = cut_on_ladders(rows, count, groups, by_value, totals, bins, table, room.ladders)
+        take_bins(room.ladders, groups, rows.ends, histogram)
+        cuts_between(rows, groups, cuts)
         return groups - 1
-    kept = supervised_cuts(histogram, groups, bins, cutting.table, room.entries, room.sides, room.kept)
+    cuts_between(rows, groups, cuts)
+    if complete:
+        count_rows(rows, groups, histogram)
+    else:
+        for g in range(groups):
+            clear(histogram[g])
+        add_counts(column.values, column.labels, column.mass, m, zeros, cuts, groups - 1, histogram)
+    if not supervised or count == 0:
+        return groups - 1
+    kept = supervised_cuts(histogram, groups, bins, table, room.entries, room.sides, room.kept)
     for p in range(kept):
-        cuts[p] = cuts[room.kept[p]]
+        cuts[p], rows.ends[p] = cuts[room.kept[p]], rows.ends[room.kept[p]]
+    if complete:
+        # Once more, row by row: sums of fractions are those of rows in order.
+        rows.ends[kept] = count
+        count_rows(rows, kept + 1, histogram)
     return kept
 
 
@@ -359,7 +385,7 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
     sorting, rows, room = make_room(min(n, sample), most, n_classes, cutting.table)
     keys, places, chosen = sorting.keys, sorting.places, 0
     edge, cell, absent = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64), np.empty(n_classes, np.int64)
-    by_width, supervised = cutting.method == UNIFORM or cutting.method == PUBLISHED, cutting.method == SUPERVISED
+    by_width = cutting.method == UNIFORM or cutting.method == PUBLISHED
     together = not (by_width or sparse) and last - first >= FEW and n <= min(LONGEST, sample)
     lanes, stride = np.empty(n * LANES if together else 0, np.int32), LANES
     for c in range(last - first):
@@ -405,17 +431,16 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
                 for b in range(made + 1):
                     clear(room.histogram[b])
                 add_counts(column.values, column.labels, column.mass, m, zeros, cuts, made, room.histogram)
-            elif m <= sample:
-                count = put_in_order(column, keys, places, m, zeros, rows)
-                price = parts.price[f] if lost.sum() == 0.0 else 0.0
+            else:
+                taken, price = m if m <= sample else chosen, parts.price[f] if lost.sum() == 0.0 else 0.0
+                for i in range(n_classes):
+                    shares[i] = zeros[i] if m <= sample else 0.0
+                if m > sample:
+                    shares[0] = zeros.sum() * (sample / m)
+                count = put_in_order(column, keys, places, taken, shares, rows)
                 for i in range(n_classes):
                     shares[i] = totals[i] - lost[i]
-                made = cut_rows(rows, count, shares, price, supervised, bins, cutting.table, room, cuts)
-            else:
-                clear(shares)
-                shares[0] = zeros.sum() * (sample / m)
-                count = put_in_order(column, keys, places, chosen, shares, rows)
-                made = cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts)
+                made = cut_column(column, m, zeros, rows, count, shares, price, cutting, bins, room, cuts)
             n_edges[f, c] = made
             copy(cuts[:made], edges[f, edge[f] :])
             for b in range(made + 1):

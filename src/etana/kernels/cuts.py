@@ -1,7 +1,6 @@
 """Rows of a column in order, and where it is cut.
 
-A column is cut between rows whose values differ. Supervised cuts of whole weights are found on ladders
-(:mod:`etana.kernels.ladders`), those of fractions part by part (:mod:`etana.kernels.scores`).
+A column is cut between rows whose values differ.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from etana.kernels.compiling import njit
-from etana.kernels.copying import clear, copy
-from etana.kernels.ladders import Ladders, cut_on_ladders, make_ladders, take_bins
-from etana.kernels.scores import Entries, Sides, cut_parts
+from etana.kernels.copying import clear
+from etana.kernels.ladders import Ladders, make_ladders
+from etana.kernels.scores import Entries, Sides
 from etana.kernels.sorting import LARGEST, Sorting
 
 FINE = 256  # candidate bins of one column, at most
@@ -34,7 +33,7 @@ class InOrder(NamedTuple):
 
 
 class CutRoom(NamedTuple):
-    """Scratch for :func:`cut_rows`.
+    """Scratch for :func:`etana.kernels.columns.cut_column`.
 
     Attributes
     ----------
@@ -200,74 +199,11 @@ def may_gain(rows, count, totals, bits, sides):
 
 
 @njit(nogil=True, cache=True)
-def boundary_rows(rows, groups, entries, sides):
-    """The parts of :func:`etana.kernels.scores.supervised_cuts`, of groups of rows."""
-    classes, weights, starts, firsts = entries
-    labels, mass, ends, here = rows.labels, rows.mass, rows.ends, sides.left
-    clear(here)
-    parts, e, alone, begin, held, group = -1, -1, -1, 0, 0.0, 0
-    for g in range(groups):
-        end, only, weight, present = ends[g], labels[begin], mass[begin], 1
-        if end - begin > 1:
-            for r in range(begin, end):
-                here[labels[r]] += mass[r]
-            weight, present = here[only], 0
-            for i in range(here.size):
-                present += here[i] > 0.0
-        if present > 1:
-            parts += 1
-            starts[parts], firsts[parts] = e + 1, g
-            for i in range(here.size):
-                if here[i] > 0.0:
-                    e += 1
-                    classes[e], weights[e] = i, here[i]
-            alone = -1
-        else:
-            # Without a branch: which class comes next cannot be guessed.
-            new = only != alone
-            e += new
-            parts += new
-            held = weight if new else held + weight
-            group = g if new else group
-            classes[e], weights[e], starts[parts], firsts[parts] = only, held, e, group
-            alone = only
-        if end - begin > 1:
-            clear(here)
-        begin = end
-    starts[parts + 1], firsts[parts + 1] = e + 1, groups
-    return parts + 1
-
-
-@njit(nogil=True, cache=True)
-def cut_rows(rows, count, totals, price, supervised, bins, table, room, cuts):
-    """Edges of rows in order, into ``cuts``, and their counts, into ``room.histogram``; the number of edges.
-
-    ``totals`` (N,) are their weights by class, and ``price`` is in bits what a cut must gain at least; 0: not known.
-    ``table`` is x log2 x of whole numbers, if weights are whole.
-    """
-    if price > 0.0 and not may_gain(rows, count, totals, price, room.sides):
-        copy(totals, room.histogram[0])
-        return 0
-    groups, by_value = group_rows(rows, count, FINE if supervised else bins, room)
-    total = 0.0
-    for i in range(totals.size):
-        total += totals[i]
-    if supervised and count > 0 and table.size > max(total, 1.0):
-        groups = cut_on_ladders(rows, count, groups, by_value, totals, bins, table, room.ladders)
-        take_bins(room.ladders, groups, rows.ends, room.histogram)
-        cuts_between(rows, groups, cuts)
-        return groups - 1
-    if supervised and count > 0:
-        parts = boundary_rows(rows, groups, room.entries, room.sides)
-        kept = cut_parts(room.entries, parts, bins, table, room.sides, room.kept)
-        for p in range(kept):
-            rows.ends[p] = rows.ends[room.kept[p]]
-        rows.ends[kept], groups = count, kept + 1
-    cuts_between(rows, groups, cuts)
+def count_rows(rows, groups, histogram):
+    """Weights by class of groups of rows, histogram[group, class]."""
     begin = 0
     for g in range(groups):
-        clear(room.histogram[g])
+        clear(histogram[g])
         for r in range(begin, rows.ends[g]):
-            room.histogram[g, rows.labels[r]] += rows.mass[r]
+            histogram[g, rows.labels[r]] += rows.mass[r]
         begin = rows.ends[g]
-    return groups - 1

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from etana.kernels.compiling import njit
-from etana.kernels.copying import clear, copy
 
 _MOST = 2**60  # of a sum, in fractions of a bit
 _FINEST = 2**50  # fractions of a bit, at most
@@ -140,7 +139,8 @@ def climb(rows, begin, end, tally, total, ladders):
             at[i] = here + 1
             left[r] = rungs[r + 1] + rungs[total - r - 1] - inner
         return
-    clear(at)
+    for i in range(tally.size):
+        at[i] = 0
     for r in range(many):
         i, w = np.uint64(labels[r]), np.int64(mass[r])
         here = at[i]
@@ -193,7 +193,8 @@ def best_place(rows, begin, end, marked, tally, table, ladders, below):
 @njit(nogil=True, cache=True)
 def tally_below(rows, begin, place, end, tally, below):
     """Weights by class of rows begin..place-1, of rows begin..end-1 whose weights are ``tally``."""
-    clear(below)
+    for i in range(tally.size):
+        below[i] = 0
     shorter = place - begin <= end - place
     for r in range(begin if shorter else place, place if shorter else end):
         below[np.uint64(rows.labels[r])] += np.int64(rows.mass[r])
@@ -235,7 +236,7 @@ def cut_on_ladders(rows, count, groups, by_value, totals, most, table, ladders):
         begins[bins], ends[bins], ends[pick] = places[pick], ends[pick], places[pick]
         for i in range(totals.size):
             tallies[bins, i] = tallies[pick, i] - below[pick, i]
-        copy(below[pick], tallies[pick])
+            tallies[pick, i] = below[pick, i]
         new, last = pick, bins
         bins += 1
 

@@ -14,17 +14,9 @@ from etana.kernels.compiling import njit
 from etana.kernels.sorting import PATIENCE, insertion_sort, key_of, radix_sort
 
 LANES, FEW = 32, 16  # columns that are sorted at once, and fewer than which are not
-LONGEST = 512  # values of a column, at most: a longer one has too few bits left for its keys
+_BITS = 9  # of a place; what is left is for the key
+LONGEST = 2**_BITS  # values of a column, at most
 _LAST = np.int32(2**31 - 1)
-
-
-@njit(nogil=True, cache=True)
-def place_bits(n):
-    """Bits that tell n places apart."""
-    bits = 1
-    while n - 1 >> bits > 0:
-        bits += 1
-    return bits
 
 
 @njit(nogil=True, cache=True)
@@ -40,17 +32,17 @@ def fill_lane(column, keys, lane):
     for r in range(m, n):
         keys[m] = keys[r]
         m += (column[r] != 0.0) & (column[r] == column[r])
-    bits, shift, low, high = place_bits(n), 0, keys[0], keys[0]
+    shift, low, high = 0, keys[0], keys[0]
     for r in range(m):
         low, high = min(low, keys[r]), max(high, keys[r])
     # Keys of both signs can be further apart than a signed number tells; then the difference is negative.
-    apart, room = high - low, 31 - bits
+    apart, room = high - low, 31 - _BITS
     while apart < 0 or apart >> room > 0:
         shift += 1
         apart = apart >> 1 & 0x7FFFFFFFFFFFFFFF
     mask = (np.int64(1) << room) - 1
     for r in range(m):
-        lane[r] = ((keys[r] - low) >> shift & mask) << bits | r
+        lane[r] = ((keys[r] - low) >> shift & mask) << _BITS | r
     for r in range(m, n):
         lane[r] = _LAST
 
@@ -93,7 +85,7 @@ def sort_lanes(turned, first, last, keys, lanes):
 @njit(nogil=True, cache=True)
 def read_lane(lane, values, m, sorting):
     """Keys and places of a column in order, from its ``lane``: its m ``values`` are neither zero nor missing."""
-    keys, places, mask, in_order = sorting.keys, sorting.places, (1 << place_bits(lane.size)) - 1, True
+    keys, places, mask, in_order = sorting.keys, sorting.places, LONGEST - 1, True
     for r in range(m):
         place = lane[r] & mask
         # Without a sign: as an index, a number that may be negative takes longer.

@@ -118,7 +118,7 @@ def lower_bounds(features, grid, orders, prices, same, last, kept, keep, out):
     room, two = np.empty((3, size)), np.empty((2, 2, size + 1))
     spans = np.empty((orders.shape[1] + 1, 2), dtype=np.int64)
     if last.size > 0:
-        chords(grid, last, 0, size - 1, kept[orders.shape[1]])
+        chords(grid, last, np.int64(0), size - 1, kept[orders.shape[1]])
     for t in range(orders.shape[0]):
         end = max(same[t], 1)
         # The points that beliefs can come to, from the prior on; all of them if they are kept.
@@ -165,7 +165,7 @@ def stakes(features, grid, prices, least, out):
     room, lines, span = np.empty((3, size)), np.empty((2, 2, size + 1)), np.empty(2, np.int64)
     onward, now, after = np.empty((count, size), np.bool_), np.zeros((2, size)), np.empty((2, size))
     span[0], span[1] = 0, size - 1
-    chords(grid, grid.stop, 0, size - 1, lines[count % 2])
+    chords(grid, grid.stop, span[0], span[1], lines[count % 2])
     for k in range(count - 1, -1, -1):
         back_up(features, grid, k, prices[k], lines[(k + 1) % 2], span, room, lines[k % 2])
         for s in range(size):
