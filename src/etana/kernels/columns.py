@@ -416,6 +416,9 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
             else:
                 values, labels, mass, m = gather(turned[c], classes, weights, gathered, zeros, lost)
                 column = Gathered(values, labels, mass)
+            of_zeros, of_missing = 0.0, 0.0
+            for i in range(n_classes):
+                of_zeros, of_missing = of_zeros + zeros[i], of_missing + lost[i]
             if together and not is_sorted:
                 keys, places = read_lane(lanes[c % LANES : n * stride : stride], column.values, m, sorting)
                 is_sorted = True
@@ -427,16 +430,16 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
                 )  # fmt: skip
             if by_width:
                 equal = cutting.method == PUBLISHED
-                made = uniform_edges(column.values, column.mass, m, zeros.sum() > 0.0, bins, equal, cuts)
+                made = uniform_edges(column.values, column.mass, m, of_zeros > 0.0, bins, equal, cuts)
                 for b in range(made + 1):
                     clear(room.histogram[b])
                 add_counts(column.values, column.labels, column.mass, m, zeros, cuts, made, room.histogram)
             else:
-                taken, price = m if m <= sample else chosen, parts.price[f] if lost.sum() == 0.0 else 0.0
+                taken, price = m if m <= sample else chosen, parts.price[f] if of_missing == 0.0 else 0.0
                 for i in range(n_classes):
                     shares[i] = zeros[i] if m <= sample else 0.0
                 if m > sample:
-                    shares[0] = zeros.sum() * (sample / m)
+                    shares[0] = of_zeros * (sample / m)
                 count = put_in_order(column, keys, places, taken, shares, rows)
                 for i in range(n_classes):
                     shares[i] = totals[i] - lost[i]

@@ -40,7 +40,7 @@ class Ladders(NamedTuple):
         Where each class is on its ladder.
     left : int64 (m,)
         What a cut behind each row leaves.
-    may : bool (m,)
+    may : int64 (m,)
         Whether a column may be cut behind each row; see :func:`mark_places`.
     begins, ends, places : int64 (most,)
         Rows of each bin, and where it is best cut.
@@ -78,7 +78,7 @@ def make_ladders(table, m, most, n_classes):
         naming[k] = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k)
     return Ladders(
         rungs, bit, naming, np.empty(m, np.int64), np.empty(n_classes, np.int64), np.empty(m, np.int64),
-        np.empty(m, np.bool_), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
+        np.empty(m, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty(most), np.empty((most, n_classes), np.int64), np.empty((most, n_classes), np.int64),
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def mark_places(rows, count, groups, may):
     for g in range(groups):
         only = labels[begin]
         for r in range(begin, ends[g]):
-            may[r] = False
+            may[r] = 0
             only = only if labels[r] == labels[begin] else -1
         if g > 0:
             may[begin - 1] = only < 0 or only != alone
@@ -171,7 +171,7 @@ def best_place(rows, begin, end, marked, tally, table, ladders, below):
     near, place, limit, left = np.int64(slack * ladders.bit[0]), begin, np.int64(4 * _MOST - 1), ladders.left
     for r in range(begin, end - 1):
         # Seldom: hence places are looked at only here.
-        if left[r] < limit and (ladders.may[r] if marked else parts_classes(rows, end, r)):
+        if left[r] < limit and (ladders.may[r] > 0 if marked else parts_classes(rows, end, r)):
             place, limit = r + 1, left[r] - near
     if place == begin:
         return begin, 0.0

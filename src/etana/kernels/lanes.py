@@ -53,7 +53,7 @@ def exchange(lanes, first, second, count):
     before, after = lanes[first : first + count], lanes[second : second + count]
     for e in range(count):
         a, b = before[e], after[e]
-        before[e], after[e] = min(a, b), max(a, b)
+        before[e], after[e] = a if a < b else b, b if a < b else a
 
 
 @njit(nogil=True, cache=True)
