@@ -5,29 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from column_shapes import SHAPES, keys_of
 from etana.binning import Binner, _log_table
 from etana.kernels import columns as kernel
-from etana.kernels import sorting
+from etana.kernels import cuts, sorting
 from etana.kernels.scores import Entries, Sides, supervised_cuts
 from etana.table import read_table
-
-SHAPES = {
-    "normal": lambda rng, m: rng.normal(size=m),
-    "skewed": lambda rng, m: np.exp(4 * rng.normal(size=m)),
-    "negative": lambda rng, m: -np.exp(4 * rng.normal(size=m)),
-    "ties": lambda rng, m: rng.integers(-3, 4, m).astype(float),
-    "one value": lambda rng, m: np.full(m, 7.0),
-    "far apart": lambda rng, m: rng.normal(size=m) * 10.0 ** rng.integers(-300, 300, m),
-    "infinite": lambda rng, m: rng.choice([-np.inf, -1.0, 2.0, np.inf], m),
-    "tiny": lambda rng, m: rng.normal(size=m) * 1e-320,
-    "one outlier": lambda rng, m: np.append(rng.normal(size=m - 1), 1e300),
-}
-
-
-def keys_of(values):
-    """Integers in the order of floats."""
-    bits = values.view(np.int64)
-    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -131,7 +114,7 @@ def test_no_cut_gains_more_than_the_bound_without_logarithms_allows(classes, tie
     labels, n_classes = np.array(classes), max(classes) + 1
     mass = rng.integers(1, 4, labels.size).astype(float)
     keys = np.sort(rng.integers(1, ties + 1, labels.size))
-    _, rows, room = kernel.make_room(labels.size, 32, n_classes)
+    _, rows, room = cuts.make_room(labels.size, 32, n_classes, np.zeros(1))
     for part, known in zip(rows, (keys, labels, mass), strict=False):
         part[: labels.size] = known
     by_row = np.eye(n_classes)[labels] * mass[:, None]
@@ -145,5 +128,5 @@ def test_no_cut_gains_more_than_the_bound_without_logarithms_allows(classes, tie
     gains = [whole - bits(by_row[:p].sum(axis=0)) - bits(by_row[p:].sum(axis=0)) for p in places.tolist()]
     most = max(gains, default=0.0)
     if most > 1e-6:
-        assert kernel.may_gain(rows, labels.size, totals, most * (1 - 1e-9), room.sides)
-    assert not kernel.may_gain(rows, labels.size, totals, 1e6, room.sides)
+        assert cuts.may_gain(rows, labels.size, totals, most * (1 - 1e-9), room.sides)
+    assert not cuts.may_gain(rows, labels.size, totals, 1e6, room.sides)

@@ -345,7 +345,7 @@ print(sum(len(k.overloads) for k in kernels), sum(len(k.part.overloads) for k in
 @parts_are_linked
 @pytest.mark.parametrize(
     ("classifier", "table", "most"),
-    [("ETANAClassifier", "array", (10, 48, 20)), ("AdaptiveClassifier", "frame", (11, 70, 20))],
+    [("ETANAClassifier", "array", (10, 62, 20)), ("AdaptiveClassifier", "frame", (11, 85, 20))],
 )
 def test_a_first_fit_compiles_little(tmp_path, classifier, table, most):
     """From an empty cache: what is compiled in full costs most, a kernel for two types costs twice, and so does what

@@ -261,7 +261,9 @@ class Binner:
 
     def _assemble(self, columns: _Columns, names: list[str] | None, n_classes: int) -> np.ndarray:
         """Take over bins, and return their counts with those of missing values among them."""
-        has_missing = np.logical_and(columns.lost.any(axis=1), self.missing == "bin")
+        has_missing = np.zeros(len(columns.lost), dtype=bool)
+        if self.missing == "bin":
+            columns.lost.any(axis=1, out=has_missing)
         self._set(columns.n_edges, columns.edges, columns.n_bins, has_missing, columns.levels or {}, names)
         if not has_missing.any():
             return columns.counts

@@ -43,8 +43,14 @@ def test_functions_and_fitted_costs(equal):
     assert at.stop_costs(regrets) == pytest.approx((beliefs @ regrets).min(axis=1), abs=1e-14)
     assert at.fitted_costs(row, PAIRS) == pytest.approx(fitted(beliefs, regrets, row), rel=1e-12, abs=1e-14)
     x = np.empty((15, len(beliefs)))
-    points.features(at.lanes.beliefs, at.lanes.logs, regrets, PAIRS, x)
+    counts = np.empty(len(x), dtype=bool)
+    points.features(at.lanes.beliefs, at.lanes.logs, regrets, PAIRS, x, counts)
     assert row @ x == pytest.approx(fitted(beliefs, regrets, row), rel=1e-12, abs=1e-14)
+    assert counts.all()
+    at.lanes.beliefs[3] = 0.0
+    points.features(at.lanes.beliefs, at.lanes.logs, regrets, PAIRS, x, counts)
+    assert np.array_equal(counts, x.any(axis=1))
+    assert not counts.all()
 
 
 @pytest.mark.parametrize("with_fit", [True, False])

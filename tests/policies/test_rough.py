@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from etana import Problem
+from etana.kernels import rough
 from etana.policies import ExactSolver, exact
+from etana.policies.belief_grid import rung
 from etana.policies.exact import RoughBounds, quick_bound
 
 
@@ -70,6 +72,46 @@ def test_horizons_that_surely_fall_short_are_passed_over(monkeypatch):
     assert set(fewer) < set(tried)
     np.testing.assert_array_equal(policy.thresholds, other.thresholds)
     assert (policy.expected_cost, policy.lower_bound) == (other.expected_cost, other.lower_bound)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("free", [False, True])
+def test_what_is_at_stake_by_stage_is_that_of_all_paths(skewed, free):
+    """A tree of seven stages, in which those go on whom the policy asks."""
+    problem = made(1, 7, price=0.002, skewed=skewed)
+    if free:
+        problem.feature_costs[2] = 0.0
+    policy = ExactSolver().solve(problem)
+    induction = policy._induction
+    features, grid = rung(induction, 7, 1e-5)
+    stakes = np.empty(7)
+    value = rough.stakes(features, grid, problem.feature_costs, 1e-3, stakes)
+    assert value * induction.unit == pytest.approx(policy.expected_cost, rel=1e-3)
+    paths = problem.priors[None, :]
+    for k in range(7):
+        odds = np.log(paths[:, 1] / paths[:, 0])
+        paths = paths[(odds > policy.thresholds[k, 0]) & (odds < policy.thresholds[k, 1])]
+        weighed = paths * induction.weights / induction.unit
+        risk = np.maximum(weighed.min(axis=1), 1e-3 * weighed.sum(axis=1)).sum()
+        assert stakes[k] == pytest.approx(risk, rel=0.05)
+        paths = (paths[:, None, :] * problem.stage(k)[None]).reshape(-1, 2)
+
+
+@pytest.mark.parametrize("price", [0.02, 0.002, 0.0002])
+def test_stages_that_are_seldom_reached_are_rougher_and_bounds_hold(price):
+    problem = made(3, 200, price=price)
+    policy, finer = ExactSolver().solve(problem), ExactSolver(tolerance=1e-7).solve(problem)
+    ease = policy._induction.ease
+    assert ease[0] == 1.0
+    assert 2.0 < ease.max() <= 64.0001
+    assert policy.lower_bound <= finer.expected_cost
+    assert finer.lower_bound <= policy.expected_cost
+    assert policy.gap <= 3e-5 * policy.lower_bound
+    # Early stages, where most is at stake, are as precise as ever.
+    np.testing.assert_allclose(policy.thresholds[:3], finer.thresholds[:3], atol=1e-3)
+    restored = exact._Induction.__new__(exact._Induction)
+    restored.__dict__ |= {k: v for k, v in policy._induction.__dict__.items() if k != "ease"}
+    np.testing.assert_array_equal(restored.ease, ease)
 
 
 @pytest.mark.parametrize("skewed", [False, True])

@@ -14,13 +14,25 @@ import numpy as np
 
 from etana.kernels.compiling import njit
 from etana.kernels.copying import clear, copy
-from etana.kernels.scores import Entries, Sides, cut_parts, supervised_cuts
-from etana.kernels.sorting import LARGEST, Sorting, sort_keys, take_keys
+from etana.kernels.cuts import (
+    FINE,
+    between,
+    count_rows,
+    cuts_between,
+    group_rows,
+    make_room,
+    may_gain,
+    put_in_order,
+    quantile_groups,
+)
+from etana.kernels.ladders import cut_on_ladders, take_bins
+from etana.kernels.lanes import FEW, LANES, LONGEST, read_lane, sort_lanes
+from etana.kernels.scores import supervised_cuts
+from etana.kernels.sorting import LARGEST, SHORT, sort_keys, take_keys
 from etana.kernels.walk import bin_of
 
 UNIFORM, PUBLISHED, QUANTILE, SUPERVISED = range(4)
 
-FINE = 256  # candidate bins of one column, at most
 BATCH = 256  # values that are looked up side by side
 CELLS, CROWD, MANY = 4, 4, 2048  # cells for an edge, edges in a cell that are too many, values for which a guide pays
 
@@ -125,15 +137,16 @@ class Gathered(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing):
+def gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing, absent):
     """The same for entries start..end-1 of a CSC matrix; zeros are what is left of the totals.
 
-    Arrays one by one: to hand a :class:`ColumnSource` on for each of a million short columns costs a third more time.
+    ``absent`` int64 (N,) is room. Arrays one by one: to hand a :class:`ColumnSource` on for each of a million short
+    columns costs a third more time.
     """
     values, labels, mass = room
     clear(missing)
     copy(totals, zeros)
-    absent = members.copy()
+    copy(members, absent)
     m = 0
     for e in range(start, end):
         i, w, x = classes[rows[e]], weights[rows[e]], data[e]
@@ -180,41 +193,6 @@ def gather(column, classes, weights, room, zeros, missing):
 
 
 @njit(nogil=True, cache=True)
-def between(low, high):
-    """A cut that leaves ``low`` below it and ``high`` at or above it, finite and halfway if there is such a one."""
-    a, b = max(low, -LARGEST), min(high, LARGEST)
-    width = b - a
-    middle = a + 0.5 * width if width < np.inf else 0.5 * a + 0.5 * b
-    return middle if low < middle <= high else high
-
-
-@njit(nogil=True, cache=True)
-def quantile_groups(weights, count, bins, lasts):
-    """Groups of neighbouring distinct values that split the weight as evenly as whole values allow.
-
-    ``lasts`` int64 becomes the last value of each group but the last one; returns how many these are.
-    """
-    if count <= bins:
-        for r in range(count - 1):
-            lasts[r] = r
-        return max(count - 1, 0)
-    total = 0.0
-    for r in range(count):
-        total += weights[r]
-    made, seen, target = 0, 0.0, total / bins
-    for r in range(count - 1):
-        if made == bins - 1:
-            break
-        seen += weights[r]
-        if seen >= target * (1.0 - 1e-12):
-            lasts[made] = r
-            made += 1
-            # A value heavier than its bin leaves less weight for the bins that remain.
-            target = seen + (total - seen) / (bins - made)
-    return made
-
-
-@njit(nogil=True, cache=True)
 def quantile_edges(values, weights, count, bins, edges):
     """Cuts between distinct values that split the weight as evenly as whole values allow."""
     lasts = np.empty(bins, np.int64)
@@ -222,130 +200,6 @@ def quantile_edges(values, weights, count, bins, edges):
     for p in range(made):
         edges[p] = between(values[lasts[p]], values[lasts[p] + 1])
     return made
-
-
-@njit(nogil=True, cache=True)
-def put_in_order(column, keys, places, m, zeros, rows):
-    """Rows of a column from its least value to its greatest, without those that weigh nothing; how many there are.
-
-    ``keys`` and ``places`` are those of m values, sorted. The zeros, whose weights by class are ``zeros``, are a row of
-    each class.
-    """
-    labels, mass, count, negative = column.labels, column.mass, 0, 0
-    for r in range(m):
-        negative += keys[r] < 0
-    for side in range(2):
-        # No branch that would have to be guessed: what weighs nothing is written over.
-        for r in range(side * negative, m if side else negative):
-            place = places[r]
-            w = mass[place]
-            rows.keys[count], rows.labels[count], rows.mass[count] = keys[r], labels[place], w
-            count += w > 0.0
-        for i in range(0 if side else zeros.size):
-            rows.keys[count], rows.labels[count], rows.mass[count] = 0, i, zeros[i]
-            count += zeros[i] > 0.0
-    return count
-
-
-@njit(nogil=True, cache=True)
-def group_rows(rows, count, bins, room):
-    """Rows with one value, or with neighbouring values if there are more than ``bins``, are a group.
-
-    ``rows.ends`` tell where each group ends; returns how many there are.
-    """
-    keys, ends, seen = rows.keys, rows.ends, 0
-    ends[0] = min(count, 1)
-    for r in range(1, count):
-        seen += keys[r] != keys[r - 1]
-        ends[seen] = r + 1
-    if seen < bins:
-        return seen + 1
-    sums, begin = rows.mass, 0
-    if seen + 1 < count:
-        sums = room.sums
-        for d in range(seen + 1):
-            sums[d] = 0.0
-            for r in range(begin, ends[d]):
-                sums[d] += rows.mass[r]
-            begin = ends[d]
-    made = quantile_groups(sums, seen + 1, bins, room.lasts)
-    for g in range(made):
-        ends[g] = ends[room.lasts[g]]
-    ends[made] = count
-    return made + 1
-
-
-@njit(nogil=True, cache=True)
-def cuts_between(rows, groups, edges):
-    """Edges between groups of rows."""
-    for g in range(groups - 1):
-        # A key is the number that it stands for as the number is its key: the way is the same.
-        low, high = rows.keys[rows.ends[g] - 1], rows.keys[rows.ends[g]]
-        low, high = low ^ ((low >> 63) & 0x7FFFFFFFFFFFFFFF), high ^ ((high >> 63) & 0x7FFFFFFFFFFFFFFF)
-        edges[g] = between(np.int64(low).view(np.float64), np.int64(high).view(np.float64))
-
-
-@njit(nogil=True, cache=True)
-def may_gain(rows, count, totals, bits, sides):
-    """Whether a cut of rows in order may gain so many bits; False: none does.
-
-    With l_i of n1 rows left of a cut in class i, and P the shares p_i of the classes, a cut gains
-    n1 KL(left | P) + n2 KL(right | P), and a divergence in nats is at most the chi-squared distance. Together these
-    are n (sum_i l_i^2 / p_i - n1^2) / (n1 n2), which takes no logarithm and changes with one class from row to row.
-    ``totals`` (N,) are the weights of the rows by class.
-    """
-    left, inverse, n = sides.left, sides.right, 0.0
-    for i in range(totals.size):
-        left[i], inverse[i] = 0.0, 1.0 / totals[i] if totals[i] > 0.0 else 0.0
-        n += totals[i]
-    squares, below, enough = 0.0, 0.0, bits * math.log(2.0) / n
-    for r in range(count - 1):
-        i, w = rows.labels[r], rows.mass[r]
-        squares += (2.0 * left[i] + w) * w * inverse[i]
-        left[i] += w
-        below += w
-        if squares * n - below * below >= enough * below * (n - below):
-            return True
-    return False
-
-
-@njit(nogil=True, cache=True)
-def boundary_rows(rows, groups, entries, sides):
-    """The parts of :func:`etana.kernels.scores.supervised_cuts`, of groups of rows."""
-    classes, weights, starts, firsts = entries
-    labels, mass, ends, here = rows.labels, rows.mass, rows.ends, sides.left
-    clear(here)
-    parts, e, alone, begin, held, group = -1, -1, -1, 0, 0.0, 0
-    for g in range(groups):
-        end, only, weight, present = ends[g], labels[begin], mass[begin], 1
-        if end - begin > 1:
-            for r in range(begin, end):
-                here[labels[r]] += mass[r]
-            weight, present = here[only], 0
-            for i in range(here.size):
-                present += here[i] > 0.0
-        if present > 1:
-            parts += 1
-            starts[parts], firsts[parts] = e + 1, g
-            for i in range(here.size):
-                if here[i] > 0.0:
-                    e += 1
-                    classes[e], weights[e] = i, here[i]
-            alone = -1
-        else:
-            # Without a branch: which class comes next cannot be guessed.
-            new = only != alone
-            e += new
-            parts += new
-            held = weight if new else held + weight
-            group = g if new else group
-            classes[e], weights[e], starts[parts], firsts[parts] = only, held, e, group
-            alone = only
-        if end - begin > 1:
-            clear(here)
-        begin = end
-    starts[parts + 1], firsts[parts + 1] = e + 1, groups
-    return parts + 1
 
 
 @njit(nogil=True, cache=True)
@@ -371,6 +225,20 @@ def uniform_edges(values, mass, m, has_zero, bins, rounded, edges):
 @njit(nogil=True, cache=True)
 def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
     """Add the weights of a column to histogram[bin, class]; ``edges`` has room for a power of two above n_edges."""
+    if m > SHORT:
+        add_many(values, labels, mass, m, edges, n_edges, histogram)
+    else:
+        # Room for a search side by side would take longer to be had than few values take.
+        for r in range(m):
+            histogram[bin_of(values[r], edges, np.int64(0), n_edges, np.int64(-1)), labels[r]] += mass[r]
+    zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
+    for i in range(zeros.size):
+        histogram[zero_bin, i] += zeros[i]
+
+
+@njit(nogil=True, cache=True)
+def add_many(values, labels, mass, m, edges, n_edges, histogram):
+    """The same for many values, and no zeros."""
     size = 1
     while size <= n_edges:
         size *= 2
@@ -411,9 +279,6 @@ def add_counts(values, labels, mass, m, zeros, edges, n_edges, histogram):
             half >>= 1
         for r in range(many):
             histogram[found[r], labels[start + r]] += mass[start + r]
-    zero_bin = bin_of(0.0, edges, np.int64(0), n_edges, np.int64(-1))
-    for i in range(zeros.size):
-        histogram[zero_bin, i] += zeros[i]
 
 
 def least_price(totals: np.ndarray, table: np.ndarray) -> float:
@@ -445,117 +310,59 @@ def least_weight_that_pays(totals: np.ndarray, table: np.ndarray) -> float:
     return least_price(totals, table) / (math.log2(present.sum() / present.min()) + math.log2(math.e))
 
 
-class InOrder(NamedTuple):
-    """Rows of a column from its least value to its greatest, see :func:`put_in_order`, in groups.
-
-    ``keys`` int64, ``labels`` int64 and ``mass`` float64 (m + N + 1,); ``ends`` int64 (m + N + 1,), where each group
-    ends.
-    """
-
-    keys: np.ndarray
-    labels: np.ndarray
-    mass: np.ndarray
-    ends: np.ndarray
-
-
-class CutRoom(NamedTuple):
-    """Scratch for :func:`cut_rows`.
-
-    Attributes
-    ----------
-    sums : float64 (m + N,)
-        Weight of each distinct value.
-    lasts, kept : int64 (bins,)
-        Last value of each group, and groups behind which a cut is kept.
-    histogram : float64 (bins, N)
-    entries, sides : Entries, Sides
-    """
-
-    sums: np.ndarray
-    lasts: np.ndarray
-    kept: np.ndarray
-    histogram: np.ndarray
-    entries: Entries
-    sides: Sides
-
-
-@njit(nogil=True, cache=True)
-def make_room(m, bins, n_classes):
-    """Room for m values of a column, sorted, in order, and cut."""
-    most, many = FINE * n_classes, m + n_classes + 1
-    sorting = Sorting(
-        np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64),
-        np.empty((8, 256), np.int64),
-    )  # fmt: skip
-    entries = Entries(
-        np.empty(most, np.int64), np.empty(most), np.empty(FINE + 1, np.int64), np.empty(FINE + 1, np.int64)
-    )
-    sides = Sides(
-        np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
-    )
-    rows = InOrder(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), np.empty(many, np.int64))
-    room = CutRoom(
-        np.empty(many), np.empty(bins, np.int64), np.empty(bins, np.int64), np.empty((bins, n_classes)), entries, sides
-    )
-    return sorting, rows, room
-
-
 @njit(nogil=True, cache=True)
 def quantile_cuts(values, mass, zero_weight, bins, cuts):
     """Cuts that split the weight of some values, and of zeros, as evenly as whole values allow; how many there are."""
     m, zeros = values.size, np.empty(1)
-    sorting, rows, room = make_room(m, bins, np.int64(1))
+    sorting, rows, room = make_room(m, bins, np.int64(1), np.zeros(1))
     keys, places, other_keys, other_places, tally = sorting
     take_keys(values, m, m, keys, places)
     keys, places = sort_keys(values, keys, places, m, other_keys, other_places, tally)
     zeros[0] = zero_weight
     count = put_in_order(Gathered(values, np.zeros(m, np.int64), mass), keys, places, m, zeros, rows)
-    groups = group_rows(rows, count, bins, room)
+    groups, _ = group_rows(rows, count, bins, room)
     cuts_between(rows, groups, cuts)
     return groups - 1
 
 
 @njit(nogil=True, cache=True)
-def cut_rows(rows, count, totals, price, cutting, bins, room, cuts):
-    """Edges of rows in order, into ``cuts``, and their counts, into ``room.histogram``; the number of edges.
+def cut_column(column, m, zeros, rows, count, totals, price, cutting, bins, room, cuts):
+    """Edges of a column, into ``cuts``, and its counts, into ``room.histogram``; the number of edges.
 
-    ``totals`` (N,) are their weights by class, and ``price`` is in bits what a cut must gain at least; 0: not known.
+    Its rows are in order, all of them or a sample; all are counted. Supervised cuts of whole weights are found on
+    ladders, those of fractions or of a sample by :func:`etana.kernels.scores.supervised_cuts`. ``totals`` (N,) are the
+    weights of the rows by class, and ``price`` is in bits what a cut must gain at least; 0: not known.
     """
-    supervised = cutting.method == SUPERVISED
-    if price > 0.0 and not may_gain(rows, count, totals, price, room.sides):
-        copy(totals, room.histogram[0])
+    complete, supervised = m <= cutting.sample, cutting.method == SUPERVISED
+    table, histogram = cutting.table, room.histogram
+    if complete and price > 0.0 and not may_gain(rows, count, totals, price, room.sides):
+        copy(totals, histogram[0])
         return 0
-    groups = group_rows(rows, count, FINE if supervised else bins, room)
-    if supervised and count > 0:
-        parts = boundary_rows(rows, groups, room.entries, room.sides)
-        kept = cut_parts(room.entries, parts, bins, cutting.table, room.sides, room.kept)
-        for p in range(kept):
-            rows.ends[p] = rows.ends[room.kept[p]]
-        rows.ends[kept], groups = count, kept + 1
-    cuts_between(rows, groups, cuts)
-    begin = 0
-    for g in range(groups):
-        clear(room.histogram[g])
-        for r in range(begin, rows.ends[g]):
-            room.histogram[g, rows.labels[r]] += rows.mass[r]
-        begin = rows.ends[g]
-    return groups - 1
-
-
-@njit(nogil=True, cache=True)
-def cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts):
-    """The same for a column of which only a sample is in order; all of it is counted."""
-    histogram, supervised = room.histogram, cutting.method == SUPERVISED
-    groups = group_rows(rows, count, FINE if supervised else bins, room)
-    cuts_between(rows, groups, cuts)
-    for g in range(groups):
-        clear(histogram[g])
-    add_counts(column.values, column.labels, column.mass, m, zeros, cuts, groups - 1, histogram)
-    if not supervised:
+    groups, by_value = group_rows(rows, count, FINE if supervised else bins, room)
+    total = 0.0
+    for i in range(totals.size):
+        total += totals[i]
+    if complete and supervised and count > 0 and table.size > max(total, 1.0):
+        groups = cut_on_ladders(rows, count, groups, by_value, totals, bins, table, room.ladders)
+        take_bins(room.ladders, groups, rows.ends, histogram)
+        cuts_between(rows, groups, cuts)
         return groups - 1
-    kept = supervised_cuts(histogram, groups, bins, cutting.table, room.entries, room.sides, room.kept)
+    cuts_between(rows, groups, cuts)
+    if complete:
+        count_rows(rows, groups, histogram)
+    else:
+        for g in range(groups):
+            clear(histogram[g])
+        add_counts(column.values, column.labels, column.mass, m, zeros, cuts, groups - 1, histogram)
+    if not supervised or count == 0:
+        return groups - 1
+    kept = supervised_cuts(histogram, groups, bins, table, room.entries, room.sides, room.kept)
     for p in range(kept):
-        cuts[p] = cuts[room.kept[p]]
+        cuts[p], rows.ends[p] = cuts[room.kept[p]], rows.ends[room.kept[p]]
+    if complete:
+        # Once more, row by row: sums of fractions are those of rows in order.
+        rows.ends[kept] = count
+        count_rows(rows, kept + 1, histogram)
     return kept
 
 
@@ -575,12 +382,17 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
     most, sample = max(FINE, cutting.bins), cutting.sample
     cuts, zeros, shares = np.empty(2 * most), np.empty(n_classes), np.empty(n_classes)
     gathered = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
-    sorting, rows, room = make_room(min(n, sample), most, n_classes)
+    sorting, rows, room = make_room(min(n, sample), most, n_classes, cutting.table)
     keys, places, chosen = sorting.keys, sorting.places, 0
-    edge, cell = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64)
+    edge, cell, absent = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64), np.empty(n_classes, np.int64)
     by_width = cutting.method == UNIFORM or cutting.method == PUBLISHED
+    together = not (by_width or sparse) and last - first >= FEW and n <= min(LONGEST, sample)
+    lanes, stride = np.empty(n * LANES if together else 0, np.int32), LANES
     for c in range(last - first):
         is_sorted = False
+        if together and c % LANES == 0:
+            stride = min(LANES, last - first - c)
+            sort_lanes(turned, c, c + stride, sorting.keys, lanes)
         for f in range(n_parts):
             start, end = (indptr[first + c], indptr[first + c + 1]) if sparse else (np.int64(0), np.int64(0))
             weight = 0.0 if sparse else np.inf
@@ -589,7 +401,7 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
                 weight += parts.weights[f, stored[e]] if data[e] == data[e] else np.inf
                 if weight >= parts.too_light[f]:
                     break
-            if weight < parts.too_light[f]:
+            if weight < parts.too_light[f] or (sparse and start == end):
                 for i in range(n_classes):
                     counts[f, cell[f], i], missing[f, c, i] = parts.totals[f, i], 0.0
                 n_edges[f, c] = 0
@@ -598,11 +410,19 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
             weights, totals, members = parts.weights[f], parts.totals[f], parts.members[f]
             bins, lost, column, m, made = parts.bins[f], missing[f, c], gathered, 0, 0
             if sparse:
-                m = gather_sparse(data, stored, start, end, classes, weights, totals, members, gathered, zeros, lost)
+                m = gather_sparse(
+                    data, stored, start, end, classes, weights, totals, members, gathered, zeros, lost, absent
+                )  # fmt: skip
             else:
                 values, labels, mass, m = gather(turned[c], classes, weights, gathered, zeros, lost)
                 column = Gathered(values, labels, mass)
-            if not by_width and (sparse or not is_sorted):
+            of_zeros, of_missing = 0.0, 0.0
+            for i in range(n_classes):
+                of_zeros, of_missing = of_zeros + zeros[i], of_missing + lost[i]
+            if together and not is_sorted:
+                keys, places = read_lane(lanes[c % LANES : n * stride : stride], column.values, m, sorting)
+                is_sorted = True
+            elif not by_width and (sparse or not is_sorted):
                 chosen, is_sorted = take_keys(column.values, m, sample, sorting.keys, sorting.places), True
                 keys, places = sort_keys(
                     column.values, sorting.keys, sorting.places, chosen, sorting.other_keys, sorting.other_places,
@@ -610,19 +430,20 @@ def fit_columns(source, first, last, cutting, parts, n_edges, edges, counts, mis
                 )  # fmt: skip
             if by_width:
                 equal = cutting.method == PUBLISHED
-                made = uniform_edges(column.values, column.mass, m, zeros.sum() > 0.0, bins, equal, cuts)
+                made = uniform_edges(column.values, column.mass, m, of_zeros > 0.0, bins, equal, cuts)
                 for b in range(made + 1):
                     clear(room.histogram[b])
                 add_counts(column.values, column.labels, column.mass, m, zeros, cuts, made, room.histogram)
-            elif m <= sample:
-                count = put_in_order(column, keys, places, m, zeros, rows)
-                price = parts.price[f] if lost.sum() == 0.0 else 0.0
-                made = cut_rows(rows, count, totals, price, cutting, bins, room, cuts)
             else:
-                clear(shares)
-                shares[0] = zeros.sum() * (sample / m)
-                count = put_in_order(column, keys, places, chosen, shares, rows)
-                made = cut_long(column, m, zeros, rows, count, cutting, bins, room, cuts)
+                taken, price = m if m <= sample else chosen, parts.price[f] if of_missing == 0.0 else 0.0
+                for i in range(n_classes):
+                    shares[i] = zeros[i] if m <= sample else 0.0
+                if m > sample:
+                    shares[0] = of_zeros * (sample / m)
+                count = put_in_order(column, keys, places, taken, shares, rows)
+                for i in range(n_classes):
+                    shares[i] = totals[i] - lost[i]
+                made = cut_column(column, m, zeros, rows, count, shares, price, cutting, bins, room, cuts)
             n_edges[f, c] = made
             copy(cuts[:made], edges[f, edge[f] :])
             for b in range(made + 1):
@@ -637,14 +458,14 @@ def count_columns(source, first, last, bins, cells):
     sparse, turned, data, rows, indptr, classes, weights, totals, members = source
     n, n_classes = classes.size, totals.size
     room = Gathered(np.empty(n), np.empty(n, np.int64), np.empty(n))
-    missing, zeros = np.empty(n_classes), np.empty(n_classes)
+    missing, zeros, absent = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
     cuts = np.empty(2 * (np.diff(edge_offsets[first : last + 1]).max() + 1))
     for c in range(last - first):
         column = first + c
         values, labels, mass = room
         if sparse:
             start, end = indptr[column], indptr[column + 1]
-            m = gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing)
+            m = gather_sparse(data, rows, start, end, classes, weights, totals, members, room, zeros, missing, absent)
         else:
             values, labels, mass, m = gather(turned[c], classes, weights, room, zeros, missing)
         made = edge_offsets[column + 1] - edge_offsets[column]

@@ -324,21 +324,23 @@ def copy_distinct(source, count, target):
 
 
 @njit(nogil=True, cache=True)
-def backward(stages, start, end, held, m, other, room, precision, thresholds):
+def backward(stages, start, end, held, m, other, room, precision, ease, thresholds):
     """Back up J_end, ``m`` breakpoints in ``held``, to J_start, which takes its place; ``other`` is room for one more.
 
-    thresholds[k], of an array float64 (>= end, 2), becomes the log-odds of x between which stage k continues. Returns
-    the number of breakpoints, and the largest error of a chord.
+    At stage k chords may be off by ease[k] times the tolerance. thresholds[k], of an array float64 (>= end, 2), becomes
+    the log-odds of x between which stage k continues. Returns the number of breakpoints, and the largest error of a
+    chord, over ease[k].
     """
     at0, at1, guide, stack = room
     tolerance, least = precision
-    worst, tau = 0.0, tolerance
+    worst, spare = 0.0, 0.0
     for k in range(end - 1, start - 1, -1):
         segment_lines(held.xs, held.vs, m, at0, at1, guide)
         ahead = Ahead(held, m, at0, at1, guide)
         # Where the room did not suffice, it may again at an earlier stage.
-        wanted = Precision(max(tolerance, tau / 16.0), least)
+        wanted = Precision(max(tolerance * ease[k], spare), least)
         count, tau, error = back_up(stages, k, ahead, wanted, stack, other, thresholds[k])
+        spare = tau / 16.0 if tau > tolerance * ease[k] else 0.0
         m = copy_distinct(other, count, held)
-        worst = max(worst, error)
+        worst = max(worst, error / ease[k])
     return m, worst

@@ -36,10 +36,11 @@ class BeliefLanes(NamedTuple):
     value: np.ndarray
 
 
-def make_lanes(n_classes: int, count: int) -> BeliefLanes:
-    """Room for so many beliefs."""
-    beliefs, logs, large = np.empty((3, n_classes, count))
-    return BeliefLanes(beliefs, logs, large, *np.empty((3, count)))
+def make_lanes(n_classes: int, count: int, room: np.ndarray) -> BeliefLanes:
+    """Lanes for so many beliefs, in an array that has at least ``count`` (3 N + 3) numbers."""
+    parts = room[: count * (3 * n_classes + 3)].reshape(-1, count)
+    beliefs, logs, large = parts[: 3 * n_classes].reshape(3, n_classes, count)
+    return BeliefLanes(beliefs, logs, large, *parts[3 * n_classes :])
 
 
 @njit(nogil=True, cache=True)
@@ -103,8 +104,11 @@ def stop_costs(beliefs, regrets, left, value, stop):
 
 
 @njit(nogil=True, cache=True)
-def features(beliefs, logs, regrets, pairs, out):
-    """The functions of beliefs (N, n) that :func:`etana.kernels.rules.fitted_cost` combines, in its layout: (L, n)."""
+def features(beliefs, logs, regrets, pairs, out, counts):
+    """The functions of beliefs (N, n) that :func:`etana.kernels.rules.fitted_cost` combines, in its layout: (L, n).
+
+    ``counts`` bool (L,) become whether a function is other than 0 somewhere.
+    """
     n, count = beliefs.shape
     base = 2 * n + 1
     stop_costs(beliefs, regrets, count, out[0], out[n])
@@ -121,6 +125,11 @@ def features(beliefs, logs, regrets, pairs, out):
             both = p * q
             out[base + 2 * r, s] = both / (p + q) if both > 0.0 else 0.0
             out[base + 2 * r + 1, s] = both
+    for f in range(counts.size):
+        some = False
+        for s in range(count):
+            some |= out[f, s] != 0.0
+        counts[f] = some
 
 
 @njit(nogil=True, cache=True)

@@ -118,7 +118,7 @@ def lower_bounds(features, grid, orders, prices, same, last, kept, keep, out):
     room, two = np.empty((3, size)), np.empty((2, 2, size + 1))
     spans = np.empty((orders.shape[1] + 1, 2), dtype=np.int64)
     if last.size > 0:
-        chords(grid, last, 0, size - 1, kept[orders.shape[1]])
+        chords(grid, last, np.int64(0), size - 1, kept[orders.shape[1]])
     for t in range(orders.shape[0]):
         end = max(same[t], 1)
         # The points that beliefs can come to, from the prior on; all of them if they are kept.
@@ -140,3 +140,52 @@ def lower_bounds(features, grid, orders, prices, same, last, kept, keep, out):
             line = min(max(np.int64(np.floor(place + moves[cell])) + 1, 0), size)
             onward += cells[cell, 0] * left * ahead[0, line] + cells[cell, 1] * right * ahead[1, line]
         out[t] = min(left, right, onward)
+
+
+@njit(nogil=True, cache=True)
+def part_evenly(place, amount, out):
+    """Add an amount to ``out`` (G,) at a place between two points, to both in proportion; the ends take what lies
+    beyond."""
+    last = out.size - 1
+    at = min(max(place, 0.0), np.float64(last))
+    low = min(np.int64(at), last - 1)
+    out[low] += (low + 1 - at) * amount
+    out[low + 1] += (at - low) * amount
+
+
+@njit(nogil=True, cache=True)
+def stakes(features, grid, prices, least, out):
+    """What is at stake at beliefs that go on at each stage, expected from the prior on: g, or ``least`` where that is
+    more; into ``out`` (S,). Returns J of the first stage at the prior.
+
+    Stage k asks for feature k at prices[k]; after the last, all stop. Beliefs are moved from answer to answer along the
+    grid, and parted between the points next to them.
+    """
+    size, count = grid.stop.size, prices.size
+    room, lines, span = np.empty((3, size)), np.empty((2, 2, size + 1)), np.empty(2, np.int64)
+    onward, now, after = np.empty((count, size), np.bool_), np.zeros((2, size)), np.empty((2, size))
+    span[0], span[1] = 0, size - 1
+    chords(grid, grid.stop, span[0], span[1], lines[count % 2])
+    for k in range(count - 1, -1, -1):
+        back_up(features, grid, k, prices[k], lines[(k + 1) % 2], span, room, lines[k % 2])
+        for s in range(size):
+            onward[k, s] = room[2, s] < grid.stop[s] or prices[k] == 0.0
+    for i in range(2):
+        part_evenly(grid.prior[2], grid.prior[i], now[i])
+    for k in range(count):
+        out[k] = 0.0
+        for s in range(size):
+            if not onward[k, s]:
+                now[0, s] = now[1, s] = 0.0
+            out[k] += (now[0, s] + now[1, s]) * max(grid.stop[s], least)
+        for i in range(2):
+            for s in range(size):
+                after[i, s] = 0.0
+            for cell in range(features.begins[k], features.ends[k]):
+                chance, move = features.cells[cell, i], features.moves[cell]
+                for s in range(size):
+                    if now[i, s] > 0.0:
+                        part_evenly(s + move, chance * now[i, s], after[i])
+        now, after = after, now
+    line = min(max(np.int64(np.floor(grid.prior[2])) + 1, 0), size)
+    return lines[0, 0, line] * grid.prior[0] + lines[0, 1, line] * grid.prior[1]

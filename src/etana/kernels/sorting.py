@@ -125,6 +125,14 @@ def radix_sort(keys, places, m, other_keys, other_places, tally):
 
 
 @njit(nogil=True, cache=True)
+def key_of(value):
+    """An integer by which a float is ordered."""
+    # Read as an integer a float is ordered by size, the negative ones the wrong way round.
+    b = np.float64(value).view(np.int64)
+    return b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@njit(nogil=True, cache=True)
 def take_keys(values, m, sample, keys, places):
     """Keys that order m values, and their places: all, or every (m / sample)-th.
 
@@ -133,7 +141,5 @@ def take_keys(values, m, sample, keys, places):
     chosen = m if m <= sample else sample
     for r in range(chosen):
         place = r if m <= sample else r * m // sample
-        # Read as an integer a float is ordered by size, the negative ones the wrong way round.
-        b = np.float64(values[place]).view(np.int64)
-        keys[r], places[r] = b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF), place
+        keys[r], places[r] = key_of(values[place]), place
     return chosen

@@ -19,6 +19,11 @@ below; where it stops, no line is below g. So neither is U_k(x), the smaller of 
 
 and tau is lowered until U_0 - L_0, at the prior, is small. What is announced is U_0.
 
+**Precision by stage.** An error of J_k costs what is at stake at the beliefs that go on at stage k. With s_k of it
+expected there, breakpoints are fewest, for errors that add up to as much, where tau_k grows as s_k^(-2/3) does. Of
+problems with more than 64 stages a look on a grid of beliefs gives s_k, and a first tau that is seldom lowered; at
+stages that hardly anybody comes to, tau_k is up to 64 tau. The bounds hold whatever the tau_k are.
+
 **Skewed costs.** Beliefs are weighed by what missing a class costs, so that g always has its peak in the middle (see
 :mod:`etana.kernels.exact`): a class of one in a million that must not be missed is solved as precisely as any other.
 
@@ -44,6 +49,7 @@ from etana.kernels import exact as kernel
 from etana.kernels import rough
 from etana.kernels.rules import INTERVAL
 from etana.parameters import check_parameters, number, whole
+from etana.policies.belief_grid import MOST_ODDS, rung
 from etana.policies.stopping import StoppingPolicy
 from etana.problem import Problem
 
@@ -60,10 +66,12 @@ _NOTHING = 1e-4  # share of the cost of deciding at once below which a cost is n
 _CORNER = 0.25  # share of what is at stake at the start below which a belief counts as close to a corner
 _FIRST_TAU = 0.5  # of the distance that is allowed
 _LEAST_TAU = 1e-12
-_ROUGH_POINTS = 6.4  # of a grid of beliefs, over the root of its tolerance
+_LEAST_STAKE = 1 / 512  # of what is at stake at the start, below which chords are not any rougher
+_SHARE = (
+    3.0  # of the distance that is allowed, that tau_k s_k add up to at first: a fifth of it is what becomes of them
+)
 _DEPTH_POINTS = 512
 _ROUGHLY = 0.001  # tolerance of a first look at a problem
-_LEAST_ODDS, _MOST_ODDS = 2.0, 18.0  # logarithms between which a grid ends
 
 
 class ExactSolver:
@@ -121,7 +129,7 @@ class RoughBounds:
         if not self.decides:
             return
         self._unit, self._floor = like.unit, problem.floor_cost
-        self._rungs = [_rung(like, problem.n_features, tolerance) for tolerance in tolerances]
+        self._rungs = [rung(like, problem.n_features, tolerance) for tolerance in tolerances]
 
     def stages(self, order: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The problem that asks for these features, by index, at these prices."""
@@ -160,36 +168,6 @@ def quick_bound(problem: Problem) -> float:
     if not like._decides():
         return -np.inf
     return like.roughly(min(_FIRST_HORIZON, problem.n_features))[1] * like.unit + problem.floor_cost
-
-
-def _rung(like: _Induction, count: int, tolerance: float) -> tuple[rough.Features, rough.Grid]:
-    """The first features of a problem, on a grid for this tolerance."""
-    cells, begins, ends, prices = like.stages
-    begins, ends = begins[:count], ends[:count]
-    cells = cells[: int(ends.max(initial=0))]
-    grid, step = _grid(like.prior, prices[:count], int(_ROUGH_POINTS / np.sqrt(tolerance)))
-    with np.errstate(divide="ignore"):
-        odds = np.log(cells[:, 1]) - np.log(cells[:, 0])
-    # What an answer rules out is beyond all points.
-    moves = np.clip(odds / step, -2.0 * grid.stop.size, 2.0 * grid.stop.size)
-    units = np.ascontiguousarray(like.weights[::-1] if like.turned else like.weights)
-    return rough.Features(cells, moves, begins, ends, units), grid
-
-
-def _grid(prior: float, prices: np.ndarray, points: int) -> tuple[rough.Grid, float]:
-    """About so many points, one of them where g has its peak, and how far they are apart in log-odds."""
-    # Who risks less than the least price stops: there g is linear, and needs no points.
-    least = np.where(prices > 0, prices, np.inf).min(axis=0, initial=1.0)
-    low, high = np.clip(-np.log(least), _LEAST_ODDS, _MOST_ODDS).tolist()
-    step = (low + high) / (points - 2)
-    before = int(np.ceil(low / step))
-    odds = step * (np.arange(points) - before)
-    weights = np.stack([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))])
-    left, right = weights
-    across = np.stack([right[1:], right[:-1], left[:-1], left[1:]]) / (left[:-1] * right[1:] - left[1:] * right[:-1])
-    with np.errstate(divide="ignore"):
-        place = np.clip((np.log(prior) - np.log1p(-prior)) / step + before, -points, 2.0 * points)
-    return rough.Grid(weights, weights.min(axis=0), across, np.array([1 - prior, prior, place])), step
 
 
 def _room(points: int) -> kernel.Room:
@@ -232,18 +210,18 @@ class _Induction:
             self._trivial()
             return
         stop = self.at_stake
-        self.horizon = self._skip_free(min(_FIRST_HORIZON, problem.n_features))
-        while self.horizon < problem.n_features:
-            value, lower = self.roughly(self.horizon)
+        horizon = self._skip_free(min(_FIRST_HORIZON, problem.n_features))
+        while horizon < problem.n_features:
+            value, lower = self.roughly(horizon)
             if value - lower <= tolerance * max(lower, _NOTHING * stop):
                 break  # half of it would do, if these were precise
-            self.horizon = self._skip_free(min(2 * self.horizon, problem.n_features))
-        self.tau = _FIRST_TAU * tolerance
+            horizon = self._skip_free(min(2 * horizon, problem.n_features))
+        self._look(horizon, tolerance)
         while True:
             value, upper, lower, precise = self._bounds()
             allowed = tolerance * max(lower, _NOTHING * stop)
             if value - lower > 0.5 * allowed and self.horizon < problem.n_features:
-                self.horizon = self._skip_free(min(2 * self.horizon, problem.n_features))
+                self._look(self._skip_free(min(2 * self.horizon, problem.n_features)), tolerance)
             elif upper - lower > allowed and precise and self.tau > _LEAST_TAU:
                 # The gap falls about as tau does.
                 self.tau *= float(np.clip(0.4 * allowed / (upper - lower), 1 / 64, 0.5))
@@ -266,9 +244,32 @@ class _Induction:
             x, scale = self._coordinate(problem.priors[None, :])
         self.prior, self.unit = float(x[0]), float(scale[0])
 
+    def _look(self, horizon: int, tolerance: float) -> None:
+        """Set the horizon, and begin with a tolerance that may do."""
+        self.horizon, (self.ease, first) = horizon, self._eased(horizon)
+        self.tau = max(min(_FIRST_TAU, first) * tolerance, _LEAST_TAU)
+
+    def _eased(self, horizon: int) -> tuple[np.ndarray, float]:
+        """By how much more than the tolerance chords may be off at each stage, and what share of the distance from the
+        optimum that is allowed the tolerance may be, about."""
+        if self.problem.n_features <= _FIRST_HORIZON:
+            return np.ones(horizon), _FIRST_TAU
+        features, grid = rung(self, horizon, _ROUGHLY)
+        stakes, costs = np.empty(horizon), self.problem.feature_costs[:horizon]
+        value = rough.stakes(features, grid, costs, _CORNER * self.at_stake, stakes)
+        if not stakes[0] > 0.0:
+            return np.ones(horizon), _FIRST_TAU
+        ease = np.minimum(np.maximum(stakes / stakes[0], _LEAST_STAKE), 1.0) ** (-2 / 3)
+        return ease, float(_SHARE * max(value, _NOTHING * self.at_stake) / (ease @ stakes))
+
+    @cached_property
+    def ease(self) -> np.ndarray:  # of an induction that was run before
+        """By how much more than the tolerance chords may be off at each stage."""
+        return self._eased(self.horizon)[0]
+
     def roughly(self, horizon: int) -> tuple[float, float]:
         """At the prior, on a grid: the cost of stopping at the horizon, and a bound for all stages."""
-        features, grid = _rung(self, horizon, _ROUGHLY)
+        features, grid = rung(self, horizon, _ROUGHLY)
         asked = np.arange(horizon)[None, :], self.problem.feature_costs[None, :horizon], np.array([horizon])
         ends = [grid.stop]
         if horizon < self.problem.n_features:
@@ -365,7 +366,7 @@ class _Induction:
         held, other = (kernel.Held(*np.empty((4, self.max_points))) for _ in range(2))
         m, room = _begin(held, xs, vs), _room(self.max_points)
         precision = kernel.Precision(self.tau, _CORNER * self.at_stake)
-        m, worst = kernel.backward(self.stages, start, end, held, m, other, room, precision, thresholds)
+        m, worst = kernel.backward(self.stages, start, end, held, m, other, room, precision, self.ease, thresholds)
         return held, m, worst
 
     def _function(self, held: kernel.Held, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -457,7 +458,7 @@ class ExactPolicy(StoppingPolicy):
             return super().depth(chance, most)
         prior = start[1] - start[0]
         # Where something is free, beliefs go on that would stop at any price, and may come back.
-        beyond = 1.0 if ends.size == 2 * most else _MOST_ODDS
+        beyond = 1.0 if ends.size == 2 * most else MOST_ODDS
         low, high = min(ends.min(), prior) - beyond, max(ends.max(), prior) + beyond
         step = (high - low) / (_DEPTH_POINTS - 1)
         begin = int((prior - low) / step)

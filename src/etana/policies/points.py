@@ -234,18 +234,21 @@ def _fit_backwards(model: _Model, points: list[np.ndarray], pairs: np.ndarray) -
     width = 2 * n + 1 + 2 * len(pairs)
     table = np.zeros((horizon, width))
     # Memory that is new at every stage would take as long to be had as the work in it.
-    room = np.empty(width * max(map(len, points), default=0))
+    most = max(map(len, points), default=0)
+    room, other, counts = np.empty(width * most), np.empty(width * most), np.empty(width, dtype=np.bool_)
+    lanes = [np.empty((3 * n + 3) * most) for _ in range(2)]
     # Hundreds of small least-squares problems: threads inside each would only wait for one another.
     with one_blas_thread():
         for k in range(horizon - 1, -1, -1):
-            beliefs = _Beliefs(points[k])
+            beliefs = _Beliefs(points[k], *lanes)
             ahead = _ahead(table, k + 1, model.costs)
             target = model.costs[k] + beliefs.back_up(model.stage(k), model.regrets, pairs, *ahead)[0]
             x = room[: width * target.size].reshape(width, target.size)
-            kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x)
+            kernel.features(beliefs.lanes.beliefs, beliefs.lanes.logs, model.regrets, pairs, x, counts)
             # Functions of pairs that never meet are all zero at some stages; others may be nearly so: a little ridge.
-            used = np.flatnonzero(x.any(axis=1))
-            x = x if used.size > _MOST_OF_THEM * width else x[used]
+            used = np.flatnonzero(counts)
+            if used.size <= _MOST_OF_THEM * width:
+                x = np.take(x, used, axis=0, out=other[: used.size * target.size].reshape(used.size, -1), mode="clip")
             gram = x @ x.T
             gram.flat[:: len(x) + 1] += _RIDGE * target.size
             table[k, used if len(x) < width else slice(None)] = dposv(gram, x @ target)[1]
@@ -264,13 +267,18 @@ def _logs(chances: np.ndarray) -> np.ndarray:
 
 
 class _Beliefs:
-    """Beliefs (n, N) side by side for the kernels; the first ``left`` of them go on, the others wait."""
+    """Beliefs (n, N) side by side for the kernels; the first ``left`` of them go on, the others wait.
 
-    def __init__(self, beliefs: np.ndarray) -> None:
+    ``rooms`` are two arrays that have at least n (3 N + 3) numbers.
+    """
+
+    def __init__(self, beliefs: np.ndarray, *rooms: np.ndarray) -> None:
         n, n_classes = beliefs.shape
-        self.lanes, self.children = kernel.make_lanes(n_classes, n), kernel.make_lanes(n_classes, n)
+        rooms = rooms or tuple(np.empty((2, n * (3 * n_classes + 3))))
+        self.lanes, self.children = (kernel.make_lanes(n_classes, n, room) for room in rooms)
         self.lanes.beliefs[:] = beliefs.T
-        self.lanes.logs[:] = _logs(self.lanes.beliefs)
+        with np.errstate(divide="ignore"):
+            np.log(self.lanes.beliefs, out=self.lanes.logs)
         self.answers, self.left = np.zeros(n, dtype=np.int64), n
 
     def back_up(
