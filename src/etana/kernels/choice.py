@@ -574,7 +574,8 @@ def leaf_cost(belief, rows, used, bought, left, evidence, offers, setting, scrat
     stop = stop_cost(belief, setting.mistakes)
     if stop <= offers.cheapest:
         return stop
-    feature, gain, price = choose(belief, used, bought, rows, 0, evidence, offers, setting.floor, left, scratch)
+    none = np.int64(0)  # a literal would be a type of its own, for which all that is called is compiled once more
+    feature, gain, price = choose(belief, used, bought, rows, none, evidence, offers, setting.floor, left, scratch)
     if feature < 0 or stop <= price:
         return stop
     describe(belief, setting.mistakes, setting.scale, price, gain, plans.facts)
