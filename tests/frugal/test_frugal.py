@@ -42,7 +42,7 @@ def fitted(made=signal):
 @pytest.fixture
 def quick(monkeypatch):
     """Less work for the choice among all candidates: few trees."""
-    monkeypatch.setattr(boosting, "_FORESTS", (boosting.Forest(5, 8, 1.0),))
+    monkeypatch.setattr(boosting, "_FORESTS", (boosting.Growth(5, 8, 1.0),))
 
 
 def paid(clf, X, y):

@@ -26,7 +26,7 @@ _GOLDEN = 0.6180339887498949
 _MOST_TREES = 600  # of many rounds; with many classes each round has as many trees
 
 
-class Forest(NamedTuple):
+class Growth(NamedTuple):
     """How trees are grown."""
 
     rounds: int
@@ -34,10 +34,10 @@ class Forest(NamedTuple):
     shrinkage: float
 
 
-_SMALL = Forest(60, 8, 1.0)
+_SMALL = Growth(60, 8, 1.0)
 # Their sums are averaged. A few thresholds that matter, or a rare class, are best told by small trees; features that
 # act together by many larger ones, whose leaves add less.
-_FORESTS = (_SMALL, Forest(120, 16, 5.0))
+_FORESTS = (_SMALL, Growth(120, 16, 5.0))
 _NONE = np.empty(0, np.int32)
 _NO_TREES = Trees(_NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE, _NONE)
 
@@ -54,8 +54,8 @@ def fit_boosted(
     counted = np.flatnonzero(weights > 0)
     rows, shown = _partly_hidden(columns[counted], ends)
     shown = counted[shown]
-    models = [_fit(forest, rows, codes[shown], weights[shown]) for forest in _FORESTS]
-    base = np.mean([np.ravel(model._baseline_prediction) for model in models], axis=0, dtype=np.float64)
+    models = [_fit(growth, rows, codes[shown], weights[shown]) for growth in _FORESTS]
+    base = np.array([np.ravel(model._baseline_prediction) for model in models], dtype=np.float64).mean(axis=0)
     return Boosted(features, _averaged_trees(models), base, classes, prior)
 
 
@@ -80,7 +80,7 @@ def _columns(features: list[Feature], values: np.ndarray) -> tuple[np.ndarray, n
     return np.concatenate(blocks, axis=1), np.cumsum([block.shape[1] for block in blocks])
 
 
-def _fit(forest: Forest, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+def _fit(growth: Growth, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
     """Scikit-learn's trees; a column without any value is filled in place."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -88,8 +88,8 @@ def _fit(forest: Forest, rows: np.ndarray, codes: np.ndarray, weights: np.ndarra
     rows[:, np.isnan(rows).all(axis=0)] = 0.0
     n_classes = np.unique(codes).size
     model = HistGradientBoostingClassifier(
-        max_iter=min(forest.rounds, max(_SMALL.rounds, _MOST_TREES // n_classes)), max_leaf_nodes=forest.leaves,
-        l2_regularization=forest.shrinkage, learning_rate=0.1, early_stopping=False,
+        max_iter=min(growth.rounds, max(_SMALL.rounds, _MOST_TREES // n_classes)), max_leaf_nodes=growth.leaves,
+        l2_regularization=growth.shrinkage, learning_rate=0.1, early_stopping=False,
     )  # fmt: skip
     # Trees this small gain nothing from threads, which wait for each other at every split of a busy machine.
     with _libraries().limit(limits=1, user_api="openmp"):
