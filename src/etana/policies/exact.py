@@ -67,9 +67,8 @@ _CORNER = 0.25  # share of what is at stake at the start below which a belief co
 _FIRST_TAU = 0.5  # of the distance that is allowed
 _LEAST_TAU = 1e-12
 _LEAST_STAKE = 1 / 512  # of what is at stake at the start, below which chords are not any rougher
-_SHARE = (
-    3.0  # of the distance that is allowed, that tau_k s_k add up to at first: a fifth of it is what becomes of them
-)
+# Of the distance that is allowed, what tau_k s_k add up to at first: a fifth of it is what becomes of them.
+_SHARE = 3.0
 _DEPTH_POINTS = 512
 _ROUGHLY = 0.001  # tolerance of a first look at a problem
 
