@@ -84,7 +84,7 @@ def make_ladders(table, m, most, n_classes):
 
 
 @njit(nogil=True, cache=True)
-def mark_places(rows, count, groups, may):
+def mark_places(rows, groups, may):
     """Mark the rows behind which a column may be cut: its groups end there, and are not both of one and the same class
     (Fayyad and Irani's theorem)."""
     labels, ends, begin, alone = rows.labels, rows.ends, 0, -1
@@ -208,13 +208,12 @@ def cut_on_ladders(rows, count, groups, by_value, totals, most, table, ladders):
     """Bins of rows in order: the one whose cut gains most is cut first, while cuts pay and there is room.
 
     ``totals`` float64 (N,) are the weights of the rows by class; ``by_value`` says whether groups are rows with one
-    value. Returns how many bins there are; ``begins``, ``ends``
-    and ``tallies`` of the ladders are theirs, not in order.
+    value. Returns how many bins there are; ``begins``, ``ends`` and ``tallies`` of the ladders are theirs, unsorted.
     """
     begins, ends, tallies, below = ladders.begins, ladders.ends, ladders.tallies, ladders.below
     places, gains = ladders.places, ladders.gains
     if not by_value:
-        mark_places(rows, count, groups, ladders.may)
+        mark_places(rows, groups, ladders.may)
     for i in range(totals.size):
         tallies[0, i] = np.int64(totals[i])
     begins[0], ends[0], bins = 0, count, 1

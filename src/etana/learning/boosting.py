@@ -1,7 +1,8 @@
 """Boosted trees for all prefixes of an order at once: scikit-learn's histogram boosting on rows that are partly hidden.
 
 Each training row is shown several times, each time with its first so many features and the others hidden. How many is
-drawn so that short prefixes, where most rows stop, are seen as often as long ones (log-uniform). What was learnt is
+drawn so that short prefixes, where most rows stop, are seen as often as long ones (log-uniform). Two forests are grown,
+of small trees and of larger ones, and what they say is averaged: together they are one forest. What was learnt is
 taken out of scikit-learn's trees into plain arrays (:class:`etana.kernels.trees.Trees`): they are fast for a single
 row, and need neither scikit-learn nor a pickle in a model file.
 """
